@@ -1,0 +1,59 @@
+// The one table of the operations whose meaning stave knows.
+// Parser, printer, costs, executor and pictures read it; what an op needs is declared in schedules/std/, not here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace stave {
+
+/// What an op does. The letters are PyTorch's; the zero-bubble papers call I `B`.
+enum class Operation : std::uint8_t {
+  Forward,
+  InputGradient,
+  WeightGradient,
+  Backward,
+  ReduceGradient,
+  Optimizer,
+  /// Declared by a schedule; stave knows its dependencies and its cost, not what it computes.
+  Declared,
+};
+
+struct OperationInfo {
+  Operation operation = Operation::Declared;
+  /// As schedules write it; empty for Declared.
+  std::string_view letter;
+  /// In words: "forward".
+  std::string_view words;
+  /// In PyTorch's compute-only tables; empty where they have none.
+  std::string_view pytorch;
+  /// The activations of a (stage, microbatch, slice) are held from the start of the op that takes them ...
+  bool takes_activation = false;
+  /// ... to the end of the op that gives them back.
+  bool gives_activation = false;
+  /// Name of its colour in pictures; each renderer has its own shade for it.
+  std::string_view colour;
+};
+
+inline constexpr std::array<OperationInfo, 7> kOperations = {{
+    {Operation::Forward, "F", "forward", "F", true, false, "blue"},
+    {Operation::InputGradient, "I", "input gradient", "I", false, false, "cyan"},
+    {Operation::WeightGradient, "W", "weight gradient", "W", false, true, "green"},
+    {Operation::Backward, "B", "backward", "B", false, true, "teal"},
+    {Operation::ReduceGradient, "G", "gradient reduction", "", false, false, "purple"},
+    {Operation::Optimizer, "O", "optimizer step", "", false, false, "orange"},
+    {Operation::Declared, "", "declared op", "", false, false, "grey"},
+}};
+
+constexpr const OperationInfo& info(Operation operation) { return kOperations[static_cast<std::size_t>(operation)]; }
+
+/// The operation a schedule's letter stands for; Declared if it is none of stave's own.
+constexpr Operation operation_of(std::string_view letter) {
+  for (const OperationInfo& each : kOperations)
+    if (each.letter == letter) return each.operation;
+  return Operation::Declared;
+}
+
+}  // namespace stave

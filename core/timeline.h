@@ -1,0 +1,29 @@
+// Timeline: start and end of every node of a Program, simulated or measured; one type, so that they lay over one another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ticks.h"
+
+namespace stave {
+
+/// Start and end of every entry of a table, before there are messages as nodes.
+/// Shape: both have one value a position of the table. Unit: ticks.
+struct Starts {
+  std::vector<Ticks> start;
+  std::vector<Ticks> end;
+};
+
+/// Shape: start[n], end[n] for every NodeId n of the Program: table positions first, then messages. Unit: ticks.
+struct Timeline {
+  std::vector<Ticks> start;
+  std::vector<Ticks> end;
+  /// A time in ticks, divided by this, is in the unit of the costs.
+  Ticks ticks_per_unit = 1;
+  /// What a unit is called in print: "slots", "us"; empty if the costs do not say.
+  std::string unit;
+};
+
+}  // namespace stave
