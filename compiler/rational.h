@@ -1,0 +1,47 @@
+// Rational: exact arithmetic on fractions of 64-bit whole numbers. Every operation says when it overflows.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+
+namespace stave {
+
+class Rational {
+ public:
+  constexpr Rational() = default;
+  constexpr Rational(std::int64_t whole) : numerator_(whole) {}
+
+  /// numerator / denominator in lowest terms; none if the denominator is 0 or the result does not fit.
+  static std::optional<Rational> make(__int128 numerator, __int128 denominator);
+
+  constexpr std::int64_t numerator() const { return numerator_; }
+  /// At least 1.
+  constexpr std::int64_t denominator() const { return denominator_; }
+  constexpr bool whole() const { return denominator_ == 1; }
+  double to_double() const { return static_cast<double>(numerator_) / static_cast<double>(denominator_); }
+  /// "3", "7/2".
+  std::string text() const;
+
+  friend constexpr bool operator==(Rational, Rational) = default;
+  friend std::strong_ordering operator<=>(Rational a, Rational b);
+
+ private:
+  std::int64_t numerator_ = 0;
+  std::int64_t denominator_ = 1;
+};
+
+/// None on overflow, or on division by zero.
+std::optional<Rational> add(Rational a, Rational b);
+std::optional<Rational> subtract(Rational a, Rational b);
+std::optional<Rational> multiply(Rational a, Rational b);
+std::optional<Rational> divide(Rational a, Rational b);
+/// The integer pair: floor(a / b), and a - b * floor(a / b), which is never negative for b > 0. None if b is 0.
+std::optional<Rational> div_floor(Rational a, Rational b);
+std::optional<Rational> mod_floor(Rational a, Rational b);
+std::int64_t floor(Rational a);
+std::int64_t ceil(Rational a);
+
+}  // namespace stave
