@@ -1,0 +1,44 @@
+// Costs: what every op and message takes, in whole ticks. Made from the rationals of a CostSet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/diagnostics.h"
+#include "compiler/schedule.h"
+#include "core/ids.h"
+#include "core/op_set.h"
+#include "core/ticks.h"
+
+namespace stave {
+
+struct KindTicks {
+  /// As IndexedValues.
+  std::vector<Ticks> values;
+  std::array<std::uint32_t, kMaxIndices> stride = {};
+};
+
+struct Costs {
+  /// The tick is the longest for which every cost is whole.
+  Ticks ticks_per_unit = 1;
+  IdVector<KindId, KindTicks> kinds;
+  /// By payload.
+  std::vector<Ticks> message;
+
+  /// Duration of an op. Cost: a few ns where it is the same for all of its kind.
+  Ticks of(const OpSet& ops, OpId op) const {
+    const KindTicks& ticks = kinds[ops.kind_of(op)];
+    if (ticks.values.size() == 1) return ticks.values[0];
+    const OpName name = ops.name(op);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kMaxIndices; ++i) at += std::size_t(name.index[i]) * ticks.stride[i];
+    return ticks.values[at];
+  }
+};
+
+/// None, with a diagnostic in `sink`, if the ticks of all ops together would not fit.
+std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink);
+
+}  // namespace stave
