@@ -1,0 +1,241 @@
+#include "visualize/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "visualize/labels.h"
+#include "visualize/window.h"
+
+namespace stave {
+namespace {
+
+/// The shades of one colour name of kOperations, of the 256 colours of terminals: for even and for odd chunks.
+struct Shade {
+  std::string_view colour;
+  int even;
+  int odd;
+};
+constexpr std::array<Shade, 7> kShades = {{
+    {"blue", 111, 75},
+    {"cyan", 123, 80},
+    {"green", 157, 114},
+    {"teal", 79, 43},
+    {"purple", 183, 141},
+    {"orange", 222, 215},
+    {"grey", 252, 247},
+}};
+
+struct Glyphs {
+  std::string_view bar;
+  std::string_view run;
+  std::string_view axis;
+  std::string_view tick;
+};
+constexpr Glyphs kUnicode = {"│", "─", "─", "┬"};
+constexpr Glyphs kAscii = {"|", "-", "-", "+"};
+
+/// How time becomes columns.
+struct Scale {
+  double columns_per_tick = 1;
+  /// Boxes have a bar before them.
+  bool bars = true;
+  Ticks begin = 0;
+  Ticks end = 0;
+  std::uint32_t columns = 0;
+
+  std::uint32_t column(Ticks time) const {
+    const double at = std::round(static_cast<double>(time - begin) * columns_per_tick);
+    return static_cast<std::uint32_t>(std::clamp(at, 0.0, static_cast<double>(columns)));
+  }
+};
+
+class Drawing {
+ public:
+  Drawing(const Table& table, const Timeline& timeline, const TerminalOptions& options)
+      : table_(table),
+        timeline_(timeline),
+        options_(options),
+        glyphs_(options.ascii ? kAscii : kUnicode),
+        labels_(table),
+        length_(last_end(table, timeline)),
+        durations_(durations(table, timeline)) {
+    first_ = std::min(options.first_device, table.devices());
+    last_ = first_ + std::min(options.devices, table.devices() - first_);
+    heading_ = fmt::format("device {}", last_ == 0 ? 0 : last_ - 1).size() + 1;
+    choose_scale();
+  }
+
+  std::string text() const {
+    std::string result = axis();
+    for (std::uint32_t d = first_; d < last_; ++d) result += row(DeviceId(d));
+    return result + remarks();
+  }
+
+ private:
+  /// Longest label of the devices shown, of a sample where there are many ops.
+  std::uint32_t label_width() const {
+    std::size_t result = 2;
+    for (std::uint32_t d = first_; d < last_; ++d) {
+      const std::span<const OpId> ops = table_.on(DeviceId(d));
+      const std::size_t step = std::max<std::size_t>(1, ops.size() / 2048);
+      for (std::size_t i = 0; i < ops.size(); i += step) result = std::max(result, labels_.whole(ops[i]).size());
+    }
+    return static_cast<std::uint32_t>(result);
+  }
+
+  void choose_scale() {
+    const double room = std::max<double>(20, static_cast<double>(std::max(options_.width, 40u)) -
+                                                 static_cast<double>(heading_) - 1);
+    const double length = static_cast<double>(std::max<Ticks>(length_, 1));
+    const double label = label_width();
+    const double shortest = static_cast<double>(durations_.shortest);
+    const double median = static_cast<double>(durations_.median);
+    scale_.begin = options_.fit ? 0 : std::clamp<Ticks>(options_.from, 0, std::max<Ticks>(length_ - 1, 0));
+
+    // Roomy boxes with bars, if all of it fits; then boxes just as wide as their labels; then a window of it.
+    const double spacious = (label + 1) / shortest;
+    const double tight = label / shortest;
+    if (length * spacious <= room) {
+      // Wider where there is room, but whole columns to the shortest op, and no wider than reads well.
+      const double columns = std::min(std::floor(room / length * shortest), label + 3);
+      scale_.columns_per_tick = columns / shortest;
+    } else if (length * tight <= room && !labels_.several_stages()) {
+      scale_.columns_per_tick = tight;
+      scale_.bars = false;
+    } else if (length * (label + 1) / median <= room) {
+      scale_.columns_per_tick = room / length;
+    } else if (options_.fit) {
+      scale_.columns_per_tick = room / length;
+      scale_.bars = scale_.columns_per_tick * shortest >= 3;
+    } else {
+      scale_.columns_per_tick = (label + 1) / (shortest * 4 < median ? median : shortest);
+    }
+    scale_.columns = static_cast<std::uint32_t>(
+        std::min(room, std::ceil(static_cast<double>(length_ - scale_.begin) * scale_.columns_per_tick)));
+    const double shown = static_cast<double>(scale_.columns) / scale_.columns_per_tick;
+    scale_.end = std::min(length_, scale_.begin + static_cast<Ticks>(std::ceil(shown)));
+  }
+
+  double units(Ticks time) const {
+    return static_cast<double>(time) / static_cast<double>(timeline_.ticks_per_unit);
+  }
+
+  std::string axis() const {
+    const double columns_per_unit = scale_.columns_per_tick * static_cast<double>(timeline_.ticks_per_unit);
+    const std::size_t widest = in_units(units(scale_.end)).size();
+    const double step = axis_step(static_cast<double>(widest + 3) / columns_per_unit);
+    std::string numbers(heading_, ' ');
+    std::vector<bool> ticks(scale_.columns, false);
+    std::size_t written = heading_;
+    for (double at = std::ceil(units(scale_.begin) / step - 1e-9) * step; at <= units(scale_.end) + step * 1e-9;
+         at += step) {
+      const double column = std::round((at - units(scale_.begin)) * columns_per_unit);
+      if (column < 0 || column >= scale_.columns) continue;
+      const std::size_t c = heading_ + static_cast<std::size_t>(column);
+      if (c < written) continue;
+      const std::string number = in_units(at);
+      numbers += std::string(c - written, ' ') + number;
+      written = c + number.size();
+      ticks[static_cast<std::size_t>(column)] = true;
+    }
+    std::string rule(heading_, ' ');
+    for (bool tick : ticks) rule += tick ? glyphs_.tick : glyphs_.axis;
+    return paint(numbers, 90) + "\n" + paint(rule, 90) + "\n";
+  }
+
+  /// What stands in the box of an op: the longest of its labels that leaves its room.
+  std::string label(OpId op, std::size_t room) const {
+    for (const std::string& each : {labels_.whole(op), labels_.without_stage(op), labels_.letter(op)})
+      if (each.size() <= room) return each;
+    return "";
+  }
+
+  std::string row(DeviceId device) const {
+    std::string line = fmt::format("{:<{}}", fmt::format("device {}", device.value), heading_);
+    std::uint32_t column = 0;
+    bool after_box = false;
+    const auto idle_until = [&](std::uint32_t until) {
+      if (column >= until) return;
+      // A bar ends the box before, so that its length can be seen.
+      const bool bar = after_box && scale_.bars && !options_.colour;
+      if (bar) line += glyphs_.bar;
+      line.append(until - column - (bar ? 1 : 0), ' ');
+      column = until;
+      after_box = false;
+    };
+    for (std::uint32_t position : positions_between(table_, timeline_, device, scale_.begin, scale_.end)) {
+      const OpId op = table_.entries[position];
+      const std::uint32_t end = scale_.column(timeline_.end[position]);
+      const std::uint32_t begin = std::max(column, scale_.column(timeline_.start[position]));
+      if (end <= begin) continue;
+      idle_until(begin);
+      line += box(device, op, end - begin, timeline_.start[position] >= scale_.begin);
+      column = end;
+      after_box = true;
+    }
+    if (after_box && scale_.bars && !options_.colour) line += glyphs_.bar;
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+  }
+
+  std::string box(DeviceId device, OpId op, std::uint32_t width, bool begins_here) const {
+    const bool bar = scale_.bars && begins_here && width >= 2;
+    const std::size_t room = width - (bar ? 1 : 0);
+    const std::string text = label(op, room);
+    std::string result;
+    if (bar) result += options_.colour ? (options_.ascii ? " " : "▏") : glyphs_.bar;
+    result += text;
+    for (std::size_t i = text.size(); i < room; ++i) result += options_.colour ? " " : glyphs_.run;
+    if (!options_.colour) return result;
+    const std::string_view name = info(table_.ops.kind(op).operation).colour;
+    const auto shade = std::find_if(kShades.begin(), kShades.end(), [&](const Shade& s) { return s.colour == name; });
+    // Without bars neighbours are told apart by their shades.
+    const bool odd = (labels_.several_stages() ? labels_.chunk(device, op) : table_.ops.microbatch(op)) % 2 == 1;
+    return fmt::format("\x1b[38;5;16;48;5;{}m{}\x1b[0m", odd ? shade->odd : shade->even, result);
+  }
+
+  std::string remarks() const {
+    std::string result;
+    if (scale_.begin > 0 || scale_.end < length_) {
+      result += fmt::format("shown: {} to {} of {}", in_units(units(scale_.begin)), in_units(units(scale_.end)),
+                            in_units(units(length_)));
+      if (scale_.end < length_) result += fmt::format("; --from {} goes on", in_units(units(scale_.end)));
+      result += "; --width N for more columns, --fit for all of it\n";
+    }
+    if (first_ > 0 || last_ < table_.devices()) {
+      result += first_ == last_ ? fmt::format("no such device; there are {}\n", table_.devices())
+                                : fmt::format("shown: devices {} to {} of {}; --devices FIRST..END for others\n", first_,
+                                              last_ - 1, table_.devices());
+    }
+    if (durations_.nothing > 0) result += fmt::format("not shown: {} ops that last no time\n", durations_.nothing);
+    return result;
+  }
+
+  std::string paint(const std::string& text, int code) const {
+    return options_.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+
+  const Table& table_;
+  const Timeline& timeline_;
+  const TerminalOptions& options_;
+  const Glyphs& glyphs_;
+  Labels labels_;
+  Ticks length_ = 0;
+  Durations durations_;
+  Scale scale_;
+  std::uint32_t first_ = 0;
+  std::uint32_t last_ = 0;
+  std::size_t heading_ = 0;
+};
+
+}  // namespace
+
+std::string draw_terminal(const Table& table, const Timeline& timeline, const TerminalOptions& options) {
+  return Drawing(table, timeline, options).text();
+}
+
+}  // namespace stave

@@ -1,0 +1,66 @@
+#include "visualize/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stave {
+
+std::vector<std::uint32_t> positions_between(const Table& table, const Timeline& timeline, DeviceId device, Ticks begin,
+                                             Ticks end) {
+  const std::uint32_t first = table.first[device.value];
+  const std::uint32_t last = table.first[device.value + 1];
+  const auto base = timeline.start.begin();
+  // The one that began before the window may still run in it; nothing earlier can, since a device runs one op at a time.
+  std::uint32_t position = static_cast<std::uint32_t>(std::lower_bound(base + first, base + last, begin) - base);
+  while (position > first && timeline.end[position - 1] > begin) --position;
+  std::vector<std::uint32_t> result;
+  for (; position < last && timeline.start[position] < end; ++position)
+    if (timeline.end[position] > timeline.start[position] && timeline.end[position] > begin) result.push_back(position);
+  return result;
+}
+
+Ticks last_end(const Table& table, const Timeline& timeline) {
+  Ticks result = 0;
+  for (std::uint32_t position = 0; position < table.size(); ++position)
+    result = std::max(result, timeline.end[position]);
+  return result;
+}
+
+Durations durations(const Table& table, const Timeline& timeline) {
+  Durations result;
+  std::vector<Ticks> all;
+  all.reserve(table.size());
+  for (std::uint32_t position = 0; position < table.size(); ++position) {
+    const Ticks duration = timeline.end[position] - timeline.start[position];
+    if (duration > 0)
+      all.push_back(duration);
+    else
+      ++result.nothing;
+  }
+  if (all.empty()) return result;
+  result.shortest = *std::min_element(all.begin(), all.end());
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  result.median = all[all.size() / 2];
+  return result;
+}
+
+double axis_step(double least_units) {
+  if (!(least_units > 0)) return 1;
+  double power = std::pow(10.0, std::floor(std::log10(least_units)));
+  for (;; power *= 10)
+    for (double factor : {1.0, 2.0, 5.0})
+      if (factor * power >= least_units * (1 - 1e-9)) return factor * power;
+}
+
+std::string in_units(double units, int digits) {
+  std::string result = fmt::format("{:.{}f}", units, digits);
+  if (result.find('.') != std::string::npos) {
+    result.erase(result.find_last_not_of('0') + 1);
+    if (result.back() == '.') result.pop_back();
+  }
+  return result == "-0" ? "0" : result;
+}
+
+}  // namespace stave

@@ -1,0 +1,39 @@
+// Window: the part of a timeline that a picture shows, and the scale of its axis.
+// Every renderer asks here, so that they cut alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/table.h"
+#include "core/timeline.h"
+
+namespace stave {
+
+/// Positions of a table whose ops last longer than 0 and touch begin .. end, on one device.
+///
+/// Starts must not fall along a device's list. Cost: O(log ops + result).
+std::vector<std::uint32_t> positions_between(const Table& table, const Timeline& timeline, DeviceId device, Ticks begin,
+                                             Ticks end);
+
+/// End of the last op; 0 without ops.
+Ticks last_end(const Table& table, const Timeline& timeline);
+
+/// What ops last, for the choice of a scale.
+struct Durations {
+  /// Of the ops that last longer than 0; 1 if there are none.
+  Ticks shortest = 1;
+  Ticks median = 1;
+  /// Ops that last no time, which no picture shows.
+  std::uint64_t nothing = 0;
+};
+Durations durations(const Table& table, const Timeline& timeline);
+
+/// A round step for an axis: the smallest 1, 2 or 5 times a power of ten, in units, that is at least `least_units`.
+double axis_step(double least_units);
+
+/// A time in units, with at most `digits` digits after the point and no useless zero: "18522", "0.5".
+std::string in_units(double units, int digits = 3);
+
+}  // namespace stave
