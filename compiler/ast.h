@@ -228,11 +228,11 @@ struct Cell {
   std::uint8_t length = 0;
   /// Index into TableDecl::letters.
   std::uint8_t letter = 0;
+  /// The second op of `0F7+3B5` follows as a cell of its own, which has this set.
+  bool overlaps_previous = false;
   /// As written; kNone if left out.
   std::uint32_t stage = kNone;
   std::uint32_t microbatch = kNone;
-  /// The second op of `0F7+3B5` follows as a cell of its own, which has this set.
-  bool overlaps_previous = false;
   /// Written `Decode(0, 1, 2)`: index into TableDecl::calls; then letter, stage and microbatch are not used.
   std::uint32_t call = kNone;
 };

@@ -4,7 +4,7 @@ namespace stave {
 
 namespace {
 
-using Wide = __int128;
+using Wide = Int128;
 
 Wide gcd(Wide a, Wide b) {
   if (a < 0) a = -a;

@@ -9,13 +9,16 @@
 
 namespace stave {
 
+/// GCC and Clang have it on every machine that stave runs on; no standard does.
+__extension__ typedef __int128 Int128;
+
 class Rational {
  public:
   constexpr Rational() = default;
   constexpr Rational(std::int64_t whole) : numerator_(whole) {}
 
   /// numerator / denominator in lowest terms; none if the denominator is 0 or the result does not fit.
-  static std::optional<Rational> make(__int128 numerator, __int128 denominator);
+  static std::optional<Rational> make(Int128 numerator, Int128 denominator);
 
   constexpr std::int64_t numerator() const { return numerator_; }
   /// At least 1.

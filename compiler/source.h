@@ -2,6 +2,7 @@
 // Reading files and guarding their size and encoding is `read_source`; parsing them is parse.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -49,5 +50,12 @@ class Sources {
  private:
   IdVector<SourceId, Source> sources_;
 };
+
+/// Most bytes of a file that is read.
+inline constexpr std::size_t kMaxSourceBytes = std::size_t(1) << 30;
+
+/// Reads a file, or standard input for the path "-", and adds it. Its text is taken as it is: what it must look like is
+/// said by the step that parses it. Errors: no such file, not readable, a directory, more than kMaxSourceBytes.
+Result<SourceId> read_source(Sources& sources, const std::string& path);
 
 }  // namespace stave

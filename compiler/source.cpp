@@ -1,0 +1,96 @@
+#include "compiler/source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/check.h"
+
+namespace stave {
+
+namespace {
+
+/// Closes a file of the system when it goes out of scope; standard input stays open.
+struct OpenFile {
+  int number = -1;
+  bool keep = false;
+  OpenFile(int n, bool k) : number(n), keep(k) {}
+  ~OpenFile() {
+    if (number >= 0 && !keep) ::close(number);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+};
+
+std::string reason() { return std::strerror(errno); }
+
+}  // namespace
+
+SourceId Sources::add(std::string name, std::string text) {
+  STAVE_CHECK(text.size() < UINT32_MAX, "a source of 4 GiB or more");
+  Source source;
+  source.name = std::move(name);
+  source.text = std::move(text);
+  source.lines.push_back(0);
+  const char* const begin = source.text.data();
+  const char* const end = begin + source.text.size();
+  for (const char* at = begin; at != end;) {
+    const void* found = std::memchr(at, '\n', static_cast<std::size_t>(end - at));
+    if (found == nullptr) break;
+    at = static_cast<const char*>(found) + 1;
+    source.lines.push_back(static_cast<std::uint32_t>(at - begin));
+  }
+  return sources_.push_back(std::move(source));
+}
+
+LineColumn Sources::place(SourceId id, std::uint32_t offset) const {
+  const Source& source = sources_[id];
+  offset = std::min(offset, static_cast<std::uint32_t>(source.text.size()));
+  const auto after = std::upper_bound(source.lines.begin(), source.lines.end(), offset);
+  LineColumn result;
+  result.line = static_cast<std::uint32_t>(after - source.lines.begin());
+  for (std::uint32_t i = *(after - 1); i < offset; ++i)
+    if ((static_cast<unsigned char>(source.text[i]) & 0xC0) != 0x80) ++result.column;
+  return result;
+}
+
+std::string_view Sources::text(Span span) const {
+  const std::string_view all = sources_[span.source].text;
+  const std::size_t begin = std::min<std::size_t>(span.begin, all.size());
+  const std::size_t end = std::min<std::size_t>(span.end, all.size());
+  return all.substr(begin, end > begin ? end - begin : 0);
+}
+
+Result<SourceId> read_source(Sources& sources, const std::string& path) {
+  const bool from_stdin = path == "-";
+  const std::string name = from_stdin ? "<stdin>" : path;
+  const OpenFile file(from_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC), from_stdin);
+  if (file.number < 0) return Failure{"cannot read `" + name + "`: " + reason()};
+  struct stat about = {};
+  if (::fstat(file.number, &about) != 0) return Failure{"cannot read `" + name + "`: " + reason()};
+  if (S_ISDIR(about.st_mode)) return Failure{"cannot read `" + name + "`: it is a directory"};
+
+  std::string text;
+  std::size_t size = 0;
+  if (S_ISREG(about.st_mode) && about.st_size >= 0)
+    text.resize(std::min<std::size_t>(static_cast<std::size_t>(about.st_size), kMaxSourceBytes) + 1);
+  for (;;) {
+    if (size == text.size()) text.resize(std::min(std::max<std::size_t>(2 * size, 1u << 16), kMaxSourceBytes + 1));
+    const ssize_t got = ::read(file.number, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failure{"cannot read `" + name + "`: " + reason()};
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+    if (size > kMaxSourceBytes)
+      return Failure{"cannot read `" + name + "`: it has more than " + std::to_string(kMaxSourceBytes) + " bytes"};
+  }
+  text.resize(size);
+  return sources.add(name, std::move(text));
+}
+
+}  // namespace stave
