@@ -14,6 +14,8 @@ namespace stave {
 struct Starts {
   std::vector<Ticks> start;
   std::vector<Ticks> end;
+  /// What a message takes, by payload, in the costs that made these times.
+  std::vector<Ticks> message;
 };
 
 /// Shape: start[n], end[n] for every NodeId n of the Program: table positions first, then messages. Unit: ticks.

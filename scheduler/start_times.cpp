@@ -12,6 +12,7 @@ Starts start_times(const Schedule& schedule, const Table& table, const Costs& co
   constexpr std::uint32_t kNobody = UINT32_MAX;
   const TableNeeds needs(schedule, table);
   Starts times;
+  times.message = costs.message;
   times.start.assign(table.size(), 0);
   times.end.assign(table.size(), kNotYet);
 

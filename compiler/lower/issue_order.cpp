@@ -1,0 +1,150 @@
+#include "compiler/lower/issue_order.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "core/check.h"
+
+namespace stave {
+
+namespace {
+
+template <class Key>
+struct Keyed {
+  Key start;
+  std::uint32_t node;
+};
+
+/// Stable; by start, which is below 2^bits.
+template <class Key>
+void radix_sort(std::vector<Keyed<Key>>& items, int bits) {
+  constexpr int kDigit = 11;
+  std::vector<Keyed<Key>> other(items.size());
+  std::array<std::uint32_t, 1 << kDigit> next;
+  for (int shift = 0; shift < bits; shift += kDigit) {
+    next.fill(0);
+    const auto digit = [&](const Keyed<Key>& item) { return (item.start >> shift) & ((1u << kDigit) - 1); };
+    for (const Keyed<Key>& item : items) ++next[digit(item)];
+    std::uint32_t sum = 0;
+    for (std::uint32_t& count : next) {
+      const std::uint32_t mine = count;
+      count = sum;
+      sum += mine;
+    }
+    for (const Keyed<Key>& item : items) other[next[digit(item)]++] = item;
+    items.swap(other);
+  }
+}
+
+template <class Key>
+std::vector<std::uint32_t> by_start(const Table& table, const Starts& starts, const Readers& readers,
+                                    std::size_t messages, int bits) {
+  std::vector<Keyed<Key>> items;
+  items.reserve(messages + table.size());
+  for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
+    if (readers.crosses(readers[i]) && readers.leads(i))
+      items.push_back({static_cast<Key>(starts.end[readers[i].producer]), table.size() + i});
+  for (std::uint32_t position = 0; position < table.size(); ++position)
+    items.push_back({static_cast<Key>(starts.start[position]), position});
+  radix_sort(items, bits);
+  std::vector<std::uint32_t> result(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) result[i] = items[i].node;
+  return result;
+}
+
+/// Puts nodes that start at one time into topological order. Only entries of no length make that necessary: whatever
+/// else starts at a time needs what started before it, or a message.
+class Ties {
+ public:
+  Ties(const Table& table, const Starts& starts, const Readers& readers)
+      : table_(table), starts_(starts), readers_(readers), placed_(table.size() + readers.of.items.size(), false) {}
+
+  void sort(std::vector<std::uint32_t>& order) {
+    for (std::size_t begin = 0; begin < order.size();) {
+      const Ticks time = start(order[begin]);
+      bool has_empty = false;
+      std::size_t end = begin;
+      for (; end < order.size() && start(order[end]) == time; ++end)
+        has_empty = has_empty || (order[end] < table_.size() && starts_.end[order[end]] == time);
+      if (has_empty) sort(order, begin, end, time);
+      begin = end;
+    }
+  }
+
+ private:
+  struct Visit {
+    std::uint32_t node;
+    /// How many of its predecessors were looked at.
+    std::uint32_t seen;
+  };
+
+  Ticks start(std::uint32_t node) const {
+    return node < table_.size() ? starts_.start[node] : starts_.end[readers_[node - table_.size()].producer];
+  }
+
+  /// Depth first, with a stack of our own: a chain may be as long as the table.
+  void sort(std::vector<std::uint32_t>& order, std::size_t begin, std::size_t end, Ticks time) {
+    sorted_.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      if (placed_[order[i]]) continue;
+      stack_.push_back({order[i], 0});
+      while (!stack_.empty()) {
+        const std::uint32_t node = stack_.back().node;
+        const std::uint32_t before = predecessor(node, stack_.back().seen);
+        if (before == kEnd) {
+          if (!placed_[node]) sorted_.push_back(node);
+          placed_[node] = true;
+          stack_.pop_back();
+          continue;
+        }
+        ++stack_.back().seen;
+        if (before != kNotThis && start(before) == time && !placed_[before]) stack_.push_back({before, 0});
+      }
+    }
+    std::copy(sorted_.begin(), sorted_.end(), order.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+
+  std::uint32_t predecessor(std::uint32_t node, std::uint32_t i) const {
+    if (node >= table_.size()) return i == 0 ? readers_[node - table_.size()].producer : kEnd;
+    if (i == 0) {
+      const bool first = node == 0 || readers_.device_at[node - 1] != readers_.device_at[node];
+      return first ? kNotThis : node - 1;
+    }
+    const auto inputs = readers_.inputs[node];
+    if (i > inputs.size()) return kEnd;
+    const std::uint32_t reader = inputs[i - 1];
+    return reader == Readers::kNone || !readers_.crosses(readers_[reader]) ? kNotThis : table_.size() + reader;
+  }
+
+  static constexpr std::uint32_t kEnd = UINT32_MAX;
+  static constexpr std::uint32_t kNotThis = UINT32_MAX - 1;
+
+  const Table& table_;
+  const Starts& starts_;
+  const Readers& readers_;
+  std::vector<bool> placed_;
+  std::vector<std::uint32_t> sorted_;
+  std::vector<Visit> stack_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> issue_order(const Table& table, const Starts& starts, const Readers& readers) {
+  std::size_t messages = 0;
+  for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
+    messages += readers.crosses(readers[i]) && readers.leads(i);
+  Ticks last = 0;
+  bool has_empty = false;
+  for (std::uint32_t position = 0; position < table.size(); ++position) {
+    last = std::max(last, starts.end[position]);
+    has_empty = has_empty || starts.start[position] == starts.end[position];
+  }
+  const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(last)));
+  std::vector<std::uint32_t> order = bits <= 32 ? by_start<std::uint32_t>(table, starts, readers, messages, bits)
+                                                : by_start<std::uint64_t>(table, starts, readers, messages, bits);
+  if (has_empty) Ties(table, starts, readers).sort(order);
+  return order;
+}
+
+}  // namespace stave

@@ -1,0 +1,18 @@
+// One topological order of all entries and messages, by start time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/lower/readers.h"
+#include "core/table.h"
+#include "core/timeline.h"
+
+namespace stave {
+
+/// Every node before those that need it, earlier starts first; at one time messages before entries, unless an entry of
+/// no length must come between. Result: a position, or table.size() plus the reader that leads a message.
+/// Cost: a radix sort of the start times, O(nodes).
+std::vector<std::uint32_t> issue_order(const Table& table, const Starts& starts, const Readers& readers);
+
+}  // namespace stave
