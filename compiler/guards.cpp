@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "compiler/utf8.h"
 
 namespace stave {
 
@@ -14,26 +15,6 @@ bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
-
-/// Length of the UTF-8 character that begins at `at`, 0 if there is none (RFC 3629: no overlong form, no surrogate).
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
-    return follows(1) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
-    return follows(1) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 /// Characters that word processors and papers put where the language has others.
 struct Lookalike {
