@@ -18,6 +18,12 @@ struct KindTicks {
   /// As IndexedValues.
   std::vector<Ticks> values;
   std::array<std::uint32_t, kMaxIndices> stride = {};
+
+  std::size_t at(const OpName& op) const {
+    std::size_t result = 0;
+    for (std::size_t i = 0; i < kMaxIndices; ++i) result += std::size_t(op.index[i]) * stride[i];
+    return result;
+  }
 };
 
 struct Costs {
@@ -31,10 +37,7 @@ struct Costs {
   Ticks of(const OpSet& ops, OpId op) const {
     const KindTicks& ticks = kinds[ops.kind_of(op)];
     if (ticks.values.size() == 1) return ticks.values[0];
-    const OpName name = ops.name(op);
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < kMaxIndices; ++i) at += std::size_t(name.index[i]) * ticks.stride[i];
-    return ticks.values[at];
+    return ticks.values[ticks.at(ops.name(op))];
   }
 };
 

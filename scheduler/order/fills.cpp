@@ -1,0 +1,141 @@
+#include "scheduler/order/fills.h"
+
+#include <algorithm>
+
+namespace stave {
+
+Fills::Fills(const Units& units, std::vector<Readiness>& readiness, Upper& upper)
+    : units_(units), readiness_(readiness), upper_(upper) {
+  const Schedule& schedule = units.schedule();
+  devices_.resize(schedule.devices);
+  for (std::uint32_t d = 0; d < schedule.devices; ++d) {
+    for (const OrderBlock& written : schedule.orders[DeviceId(d)].blocks) {
+      Block block;
+      if (written.kind == OrderKind::Fill) {
+        block.written = &written;
+        block.ready = ReadySet(static_cast<std::uint32_t>(written.ops.size()));
+        for (OpId unit : written.ops) block.shortest = std::min(block.shortest, units.duration(unit));
+      }
+      devices_[DeviceId(d)].blocks.push_back(std::move(block));
+    }
+    for (const Block& block : devices_[DeviceId(d)].blocks)
+      if (block.written != nullptr)
+        for (OpId unit : block.written->ops)
+          if (readiness_[unit.value].waits == 0) arrivals_.push({0, unit});
+  }
+}
+
+void Fills::run() {
+  while (const std::optional<Ticks> now = next_time()) {
+    while (upper_.next_moment() && *upper_.next_moment() <= *now) upper_.step();
+    upper_.settle(*now);
+    hear_of_ends(*now);
+    while (!arrivals_.empty() && arrivals_.top().time <= *now) {
+      offer(arrivals_.top().unit);
+      arrivals_.pop();
+    }
+    std::sort(candidates_.begin(), candidates_.end());
+    for (DeviceId d : candidates_) {
+      devices_[d].candidate = false;
+      decide(d, *now);
+    }
+    candidates_.clear();
+  }
+}
+
+std::optional<Ticks> Fills::next_time() {
+  for (;;) {
+    std::optional<Ticks> next;
+    if (heard_ < upper_.ended().size()) next = upper_.ended()[heard_].time;
+    if (!arrivals_.empty() && (!next || arrivals_.top().time < *next)) next = arrivals_.top().time;
+    const std::optional<Ticks> moment = upper_.next_moment();
+    if (!moment || (next && *next <= *moment)) return next;
+    upper_.step();
+  }
+}
+
+void Fills::hear_of_ends(Ticks now) {
+  for (; heard_ < upper_.ended().size() && upper_.ended()[heard_].time <= now; ++heard_) {
+    const Ended ended = upper_.ended()[heard_];
+    const DeviceId from = units_.device(ended.unit);
+    units_.for_each_successor(ended.unit, [&](const Successor& successor) {
+      const OpId unit = successor.unit;
+      if (!units_.info(unit).fill) return;
+      const Ticks arrival = ended.time + units_.message(from, units_.device(unit), successor.payload);
+      readiness_[unit.value].time = std::max(readiness_[unit.value].time, arrival);
+      if (--readiness_[unit.value].waits == 0) arrivals_.push({readiness_[unit.value].time, unit});
+    });
+    consider(from);
+  }
+}
+
+void Fills::offer(OpId unit) {
+  const UnitInfo& place = units_.info(unit);
+  const DeviceId d = units_.device(unit);
+  devices_[d].blocks[place.block].ready.insert(place.rank);
+  ++devices_[d].ready;
+  consider(d);
+}
+
+void Fills::consider(DeviceId d) {
+  if (devices_[d].candidate || devices_[d].ready == 0) return;
+  devices_[d].candidate = true;
+  candidates_.push_back(d);
+}
+
+/// Upper keeps the ops that have ended by `now` for good, so the walk over them never goes back.
+bool Fills::idle(DeviceId d, Ticks now) {
+  if (upper_.fill_until(d) > now) return false;
+  const std::vector<Started>& above = upper_.started(d);
+  std::size_t& next = devices_[d].next_upper;
+  while (next < above.size() && above[next].start + units_.duration(above[next].unit) <= now) ++next;
+  return next == above.size() || above[next].start > now;
+}
+
+bool Fills::stays_idle(DeviceId d, Ticks until) {
+  const std::size_t next = devices_[d].next_upper;
+  for (;;) {
+    const std::vector<Started>& above = upper_.started(d);
+    if (next < above.size()) return above[next].start >= until;
+    const std::optional<Ticks> moment = upper_.next_moment();
+    if (!moment || *moment >= until) return true;
+    upper_.step();
+  }
+}
+
+bool Fills::takes(OpId unit) const {
+  for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
+    if (units_.taken(limit, unit) > 0) return true;
+  return false;
+}
+
+void Fills::decide(DeviceId d, Ticks now) {
+  if (!idle(d, now)) return;
+  Device& device = devices_[d];
+  for (Block& block : device.blocks) {
+    if (block.written == nullptr) continue;
+    // Ops at least this long have been found not to fit.
+    Ticks too_long = kMaxTicks;
+    for (std::uint32_t i = block.ready.first(); i != ReadySet::kNone; i = block.ready.first(i + 1)) {
+      const OpId unit = block.written->ops[i];
+      const Ticks duration = units_.duration(unit);
+      if (duration >= too_long) continue;
+      if (!stays_idle(d, now + duration)) {
+        too_long = duration;
+        if (too_long <= block.shortest) break;
+        continue;
+      }
+      if (takes(unit)) {
+        upper_.take_back(now, true);
+        if (!upper_.fits_fill(unit)) continue;
+      }
+      block.ready.erase(i);
+      --device.ready;
+      device.started.push_back({unit, now, upper_.next_number()});
+      upper_.start_fill(unit, now);
+      return;
+    }
+  }
+}
+
+}  // namespace stave

@@ -1,0 +1,140 @@
+// Upper: lists and `any` of every device, served by readiness, in simulated time.
+// It can run ahead of the moment in which fills are decided (fills.h), and be taken back when a fill changed its future.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/ticks.h"
+#include "scheduler/order/journal.h"
+#include "scheduler/order/limits.h"
+#include "scheduler/order/ready_set.h"
+#include "scheduler/order/units.h"
+
+namespace stave {
+
+/// A unit that was started, with a number that rises over all starts: at one time, what was started first stands first.
+struct Started {
+  OpId unit;
+  Ticks start = 0;
+  std::uint64_t number = 0;
+};
+
+/// A unit that has ended.
+struct Ended {
+  OpId unit;
+  Ticks time = 0;
+};
+
+/// What is still missing before a unit can start. Upper keeps it for its units, Fills for those of fills.
+struct Readiness {
+  /// When the last message of the needs that have ended arrives.
+  Ticks time = 0;
+  /// Needs that have not ended.
+  std::uint32_t waits = 0;
+};
+
+/// Shape: one an op number.
+std::vector<Readiness> nothing_ready(const Units& units);
+
+class Upper {
+ public:
+  Upper(const Units& units, std::vector<Readiness>& readiness);
+
+  /// Time of the next moment, or none if nothing is under way.
+  std::optional<Ticks> next_moment();
+  /// Runs the next moment: everything that ends or arrives at one time, then whatever can start.
+  void step();
+  /// Takes back every moment later than `time`; moments at `time` too, unless `keep_same`.
+  void take_back(Ticks time, bool keep_same);
+  /// Promise that no moment up to `time` is taken back any more.
+  void settle(Ticks time) { journal_.settle(time); }
+
+  /// Ends of units in order of time, those of fills too.
+  const std::vector<Ended>& ended() const { return ended_; }
+  /// What each device started.
+  const std::vector<Started>& started(DeviceId d) const { return devices_[d].started; }
+
+  /// Whether the limits of its device admit a unit of a fill now.
+  bool fits_fill(OpId unit) const;
+  /// A fill runs `unit` from `start` on. Every moment later than `start` must have been taken back if the unit takes of
+  /// a limit; moments up to its end are kept.
+  void start_fill(OpId unit, Ticks start);
+  /// End of the last fill that was started on a device.
+  Ticks fill_until(DeviceId d) const { return devices_[d].fill_until; }
+  std::uint64_t next_number() { return number_++; }
+
+  /// Device `d` has a list whose next op is ready and held back by the device's limit.
+  std::optional<OpId> held_by_limit(DeviceId d) const;
+  std::int64_t held(DeviceId d, std::size_t limit) const { return devices_[d].limits[limit]->held(); }
+
+ private:
+  enum class EventKind : std::uint8_t { End, FillEnd, Ready };
+  struct Event {
+    Ticks time = 0;
+    OpId unit;
+    EventKind kind = EventKind::End;
+    friend bool operator>(const Event& a, const Event& b) {
+      return a.time != b.time ? a.time > b.time : a.unit.value > b.unit.value;
+    }
+  };
+  enum class ChangeKind : std::uint8_t { Popped, Ended, Arrived, Offered, StartedList, StartedAny };
+  /// What was done; for Arrived also the time a unit was ready before.
+  struct Change {
+    ChangeKind kind = ChangeKind::Popped;
+    EventKind event = EventKind::End;
+    OpId unit;
+    Ticks time = 0;
+  };
+  struct Block {
+    const OrderBlock* written = nullptr;
+    /// Lists: index of the next op.
+    std::uint32_t next = 0;
+    /// `any`: what is ready, those that take of a limit apart.
+    ReadySet free;
+    ReadySet takers;
+    /// Once a taker is refused, every later one would be.
+    bool uniform_takers = false;
+  };
+  struct Device {
+    std::vector<Block> blocks;
+    std::optional<Limit> limits[Units::kLimits];
+    std::vector<Started> started;
+    OpId running;
+    Ticks until = 0;
+    Ticks fill_until = 0;
+    bool dirty = false;
+  };
+
+  bool is_current(const Event& event) const;
+  void apply(const Event& event);
+  void end(OpId unit, Ticks time);
+  void arrive(const Successor& successor, DeviceId from, Ticks time);
+  void offer(OpId unit);
+  void mark_dirty(DeviceId d);
+  void serve(DeviceId d, Ticks time);
+  std::optional<OpId> choose(Device& device, const Block& block, Ticks time) const;
+  void start(DeviceId d, Block& block, OpId unit, Ticks time);
+  void undo(const Change& change);
+  bool takes(const Device& device, OpId unit) const;
+  bool fits_list(const Device& device, OpId unit) const;
+  bool fits_with_room(const Device& device, OpId unit) const;
+  void note(ChangeKind kind, OpId unit, Ticks time = 0, EventKind event = EventKind::End) {
+    if (units_.has_fills()) journal_.note({kind, event, unit, time});
+  }
+
+  const Units& units_;
+  std::vector<Readiness>& readiness_;
+  IdVector<DeviceId, Device> devices_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Ended> ended_;
+  std::vector<DeviceId> dirty_;
+  std::uint64_t number_ = 0;
+  bool begun_ = false;
+  Journal<Change> journal_;
+};
+
+}  // namespace stave
