@@ -1,0 +1,73 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stave {
+namespace {
+
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// Adds a parameter; a later value may replace one of `-D`, but nothing is said twice in one place.
+Result<void> add(std::vector<NamedText>& to, std::size_t own_from, NamedText parameter) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i].name != parameter.name) continue;
+    if (i >= own_from) return Failure{fmt::format("parameter `{}` is given twice", parameter.name)};
+    to[i].value = std::move(parameter.value);
+    return {};
+  }
+  to.push_back(std::move(parameter));
+  return {};
+}
+
+}  // namespace
+
+void ScheduleOptions::add_to(CLI::App& command) {
+  command.add_option("SCHEDULE", words, "a .sched or PyTorch CSV file, or - for standard input; then NAME=VALUE parameters")
+      ->required();
+  command.add_option("-D", definitions, "a parameter of all files")->type_name("NAME=VALUE")->allow_extra_args(false);
+  command.add_option("--cost", cost, "costs in place of the file's, as F=18522,I=18086/3,message=601")
+      ->type_name("NAME=VALUE,...");
+}
+
+Result<NamedText> named_text(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || !is_name(std::string_view(word).substr(0, equals)))
+    return Failure{fmt::format("`{}` is no NAME=VALUE", word)};
+  if (equals + 1 == word.size()) return Failure{fmt::format("parameter `{}` has no value", word.substr(0, equals))};
+  return NamedText{word.substr(0, equals), word.substr(equals + 1)};
+}
+
+Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several) {
+  std::vector<NamedText> common;
+  for (const std::string& word : options.definitions) {
+    Result<NamedText> parameter = named_text(word);
+    if (!parameter) return parameter.failure();
+    if (Result<void> added = add(common, 0, std::move(*parameter)); !added) return added.failure();
+  }
+  std::vector<ScheduleArgument> result;
+  for (const std::string& word : options.words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || !is_name(std::string_view(word).substr(0, equals))) {
+      if (!result.empty() && !several)
+        return Failure{fmt::format("one schedule file is taken, and `{}` is a second one", word)};
+      result.push_back({word, common});
+      continue;
+    }
+    Result<NamedText> parameter = named_text(word);
+    if (!parameter) return parameter.failure();
+    if (result.empty()) return Failure{fmt::format("`{}` comes before any schedule file", word)};
+    if (Result<void> added = add(result.back().parameters, common.size(), std::move(*parameter)); !added)
+      return added.failure();
+  }
+  if (std::count_if(result.begin(), result.end(), [](const ScheduleArgument& each) { return each.file == "-"; }) > 1)
+    return Failure{"standard input can be read once only"};
+  return result;
+}
+
+}  // namespace stave

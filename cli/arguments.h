@@ -1,0 +1,41 @@
+// Arguments: the part of a command line that names schedules, their parameters and their costs.
+// Reading the files is pipeline.h; what a value means is the language's.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace stave {
+
+/// One `NAME=VALUE`, as written.
+struct NamedText {
+  std::string name;
+  std::string value;
+};
+
+/// A file with the parameters that follow it, and those of `-D`, which hold for every file and come first.
+struct ScheduleArgument {
+  std::string file;
+  std::vector<NamedText> parameters;
+};
+
+/// What every command that takes schedules has.
+struct ScheduleOptions {
+  std::vector<std::string> words;
+  std::vector<std::string> definitions;
+  std::string cost;
+
+  void add_to(CLI::App& command);
+};
+
+/// Errors: no file, a second file where only one is taken, a name given twice, a word that is no NAME=VALUE.
+Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several);
+
+/// Takes `NAME=VALUE` apart. Errors: no name, no value.
+Result<NamedText> named_text(const std::string& word);
+
+}  // namespace stave

@@ -1,0 +1,18 @@
+// The commands of stave, one file each. Each adds itself to the command line and leaves its exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/console.h"
+
+namespace stave {
+
+CLI::App* add_check(CLI::App& app, Exit& exit);
+CLI::App* add_show(CLI::App& app, Exit& exit);
+CLI::App* add_table(CLI::App& app, Exit& exit);
+CLI::App* add_simulate(CLI::App& app, Exit& exit);
+CLI::App* add_draw(CLI::App& app, Exit& exit);
+CLI::App* add_run(CLI::App& app, Exit& exit);
+CLI::App* add_explain(CLI::App& app, Exit& exit);
+
+}  // namespace stave

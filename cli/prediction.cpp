@@ -1,0 +1,101 @@
+#include "cli/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stave {
+namespace {
+
+constexpr double kMostNs = 100.0 * 365 * 24 * 3600 * 1e9;
+
+/// Steps that number the ops of a kind as the OpSet does.
+std::array<std::uint32_t, kMaxIndices> dense_stride(const OpKind& kind) {
+  std::array<std::uint32_t, kMaxIndices> stride = {};
+  std::uint32_t step = 1;
+  for (std::size_t i = kind.indices.size(); i-- > 0;) {
+    stride[i] = step;
+    step *= kind.indices[i].extent;
+  }
+  return stride;
+}
+
+}  // namespace
+
+Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double unit_ns) {
+  Costs result = costs;
+  result.ticks_per_unit = 1000;
+  const double scale = unit_ns / static_cast<double>(costs.ticks_per_unit);
+  bool fits = true;
+  const auto convert = [&](Ticks& ticks) {
+    const double ns = static_cast<double>(ticks) * scale;
+    fits = fits && ns < kMostNs;
+    ticks = fits ? static_cast<Ticks>(std::llround(ns)) : 0;
+  };
+  for (KindTicks& kind : result.kinds) std::for_each(kind.values.begin(), kind.values.end(), convert);
+  std::for_each(result.message.begin(), result.message.end(), convert);
+  double sum = 0;
+  for (const Ticks ticks : node_costs(program, result)) sum += static_cast<double>(ticks);
+  if (!fits || sum >= kMostNs) return Failure{"the costs of this schedule add up to more than a hundred years"};
+  return result;
+}
+
+std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns) {
+  std::vector<Ticks> result;
+  result.reserve(program.nodes());
+  for (OpId op : program.table.entries) result.push_back(costs_ns.of(program.table.ops, op));
+  for (const Message& message : program.messages) result.push_back(costs_ns.message[message.payload]);
+  return result;
+}
+
+Costs own_lengths(const Program& program, const Timeline& measured, const Costs& costs_ns) {
+  Costs result = costs_ns;
+  const OpSet& ops = program.table.ops;
+  for (std::uint32_t k = 0; k < ops.kinds().size(); ++k) {
+    const OpKind& kind = ops.kinds()[KindId(k)];
+    result.kinds[KindId(k)] = {std::vector<Ticks>(kind.count, 0), dense_stride(kind)};
+  }
+  for (std::uint32_t position = 0; position < program.table.size(); ++position) {
+    const OpId op = program.table.entries[position];
+    const KindId kind = ops.kind_of(op);
+    result.kinds[kind].values[op.value - ops.kinds()[kind].first] =
+        measured.end[position] - measured.start[position];
+  }
+  return result;
+}
+
+Costs median_lengths(const Program& program, const std::vector<MedianLength>& medians, const Costs& costs_ns) {
+  Costs result = costs_ns;
+  const OpSet& ops = program.table.ops;
+  for (const MedianLength& median : medians) {
+    const OpKind& kind = ops.kinds()[median.kind];
+    KindTicks& ticks = result.kinds[median.kind];
+    if (!median.stage.valid()) {
+      ticks = {{median.length_ns}, {}};
+      continue;
+    }
+    std::size_t stage = 0;
+    while (kind.indices[stage].role != IndexRole::Stage) ++stage;
+    const std::uint32_t stages = kind.indices[stage].extent;
+    std::array<std::uint32_t, kMaxIndices> stride = {};
+    stride[stage] = 1;
+    if (ticks.values.size() != stages || ticks.stride != stride) ticks = {std::vector<Ticks>(stages, 0), stride};
+    ticks.values[median.stage.value] = median.length_ns;
+  }
+  return result;
+}
+
+std::vector<DeviceTimes> device_times(const Program& program, const Timeline& timeline) {
+  std::vector<DeviceTimes> result(program.table.devices());
+  for (std::uint32_t d = 0; d < program.table.devices(); ++d) {
+    const std::uint32_t begin = program.table.first[d];
+    const std::uint32_t end = program.table.first[d + 1];
+    for (std::uint32_t position = begin; position < end; ++position) {
+      result[d].busy += timeline.end[position] - timeline.start[position];
+      result[d].first = position == begin ? timeline.start[position] : std::min(result[d].first, timeline.start[position]);
+      result[d].last = std::max(result[d].last, timeline.end[position]);
+    }
+  }
+  return result;
+}
+
+}  // namespace stave

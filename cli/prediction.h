@@ -1,0 +1,37 @@
+// Prediction: costs in nanoseconds for a run, before it from the schedule, after it from what was measured.
+// Running is executor/run.h, pricing scheduler/simulate.h.
+#pragma once
+
+#include <vector>
+
+#include "core/program.h"
+#include "core/result.h"
+#include "core/timeline.h"
+#include "executor/run.h"
+#include "scheduler/costs.h"
+
+namespace stave {
+
+/// The costs of the schedule with a unit of `unit_ns`, rounded to whole ns; ticks are ns.
+/// Errors: a sum past a hundred years.
+Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double unit_ns);
+
+/// The price of every node of the program under costs whose ticks are ns.
+std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns);
+
+/// Costs that give every op its own measured length. Messages keep their price.
+Costs own_lengths(const Program& program, const Timeline& measured, const Costs& costs_ns);
+
+/// Costs that give every op the median of its kind and stage. Messages keep their price.
+Costs median_lengths(const Program& program, const std::vector<MedianLength>& medians, const Costs& costs_ns);
+
+/// What one device did, in ticks.
+struct DeviceTimes {
+  Ticks busy = 0;
+  Ticks first = 0;
+  Ticks last = 0;
+};
+/// Shape: one a device.
+std::vector<DeviceTimes> device_times(const Program& program, const Timeline& timeline);
+
+}  // namespace stave

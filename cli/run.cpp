@@ -1,0 +1,362 @@
+// stave run: trains with a schedule, and holds what was measured against what the simulator predicts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/pipeline.h"
+#include "cli/prediction.h"
+#include "compiler/lower.h"
+#include "executor/clock.h"
+#include "executor/data.h"
+#include "executor/run.h"
+#include "executor/stage/config.h"
+#include "executor/stage/integer.h"
+#include "executor/stage/sleep.h"
+#include "executor/stage/transformer.h"
+#include "scheduler/simulate.h"
+
+namespace stave {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RunArguments {
+  ScheduleOptions schedule;
+  std::string workload = "transformer";
+  std::string clock = "auto";
+  std::vector<std::string> data;
+  ModelConfig model;
+  double unit_ms = 1;
+  double memory_gib = 4;
+  std::uint32_t every = 0;
+  bool unchecked = false;
+  bool json = false;
+};
+
+/// The project's own texts, which are trained on where no --data is given.
+std::vector<std::string> own_docs() {
+  std::vector<std::string> result;
+  std::error_code ignored;
+  const std::filesystem::path root = STAVE_SOURCE_DIR;
+  for (const std::filesystem::path& folder : {root / "docs", root}) {
+    for (const auto& each : std::filesystem::directory_iterator(folder, ignored))
+      if (each.path().extension() == ".md") result.push_back(each.path().string());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+class Training {
+ public:
+  explicit Training(const RunArguments& arguments) : arguments_(arguments) {}
+
+  Exit run() {
+    if (Result<void> valid = validate(arguments_.model); !valid) return fail(valid.failure().message);
+    if (const Exit exit = prepare(); exit != Exit::Done) return exit;
+    if (const Result<void> made = make_workload(); !made) return fail(made.failure().message);
+    choose_clock();
+    const Result<Costs> costs = costs_in_ns(*built_.program, *built_.costs, arguments_.unit_ms * 1e6);
+    if (!costs) return fail(costs.failure().message);
+    costs_ns_ = costs.value();
+    options_.cost_ns = node_costs(*built_.program, costs_ns_);
+    options_.steps = arguments_.model.steps;
+    options_.memory_bound_bytes = static_cast<std::uint64_t>(arguments_.memory_gib * (1 << 30));
+    options_.interrupt = catch_interrupt();
+    options_.on_step = [this](const StepReport& step) { report_step(step); };
+    say(heading());
+    Result<RunReport> report = stave::run(*built_.program, *workload_, options_);
+    if (!report) return fail(report.failure().message);
+    if (report->deadlock) {
+      print_error(fmt::format("error: the run stopped: devices wait for each other\n{}",
+                              describe(*built_.program, *report->deadlock)));
+      return Exit::Rejected;
+    }
+    close(*report);
+    if (report->interrupted) return static_cast<Exit>(128 + interrupt_signal());
+    return printed_ ? Exit::Done : fail("cannot write to standard output");
+  }
+
+ private:
+  Exit prepare() {
+    const Exit exit = build_one(built_, arguments_.schedule, arguments_.unchecked ? Step::Table : Step::Priced);
+    if (exit != Exit::Done) return exit;
+    if (arguments_.unchecked) built_.program = lower_unchecked(*built_.schedule, *built_.table);
+    return Exit::Done;
+  }
+
+  Result<void> make_workload() {
+    FreezeRatios freeze;
+    for (const Rational& ratio : built_.schedule->costs.freeze) freeze.ratio.push_back(ratio.to_double());
+    if (arguments_.workload == "sleep") {
+      workload_ = std::make_unique<SleepWorkload>();
+      return {};
+    }
+    if (arguments_.workload == "integer") {
+      workload_ = std::make_unique<IntegerWorkload>(48, arguments_.model.seed, freeze);
+      return {};
+    }
+    std::vector<std::string> files = arguments_.data.empty() ? own_docs() : arguments_.data;
+    if (files.empty()) return Failure{"there is no text to train on; name a file with --data"};
+    Result<Corpus> corpus = Corpus::load(files, arguments_.model.sequence + 1);
+    if (!corpus) return corpus.failure();
+    corpus_ = std::make_shared<Corpus>(std::move(*corpus));
+    data_ = arguments_.data.empty() ? "the project's own docs" : fmt::format("{}", fmt::join(files, ", "));
+    auto transformer = std::make_unique<Transformer>(arguments_.model, corpus_, freeze);
+    if (Result<void> fits = transformer->configure(built_.schedule->stages, built_.schedule->microbatches); !fits)
+      return fits;
+    parameters_ = transformer->parameters();
+    workload_ = std::move(transformer);
+    return {};
+  }
+
+  void choose_clock() {
+    const std::uint32_t devices = built_.program->table.devices();
+    const unsigned cores = usable_cores();
+    options_.clock = Clock::Wall;
+    if (arguments_.workload == "sleep") {
+      clock_ = "wall: the ops are sleeps";
+    } else if (arguments_.clock == "wall") {
+      clock_ = fmt::format("wall, as asked for: {} cores for {} devices", cores, devices);
+    } else if (arguments_.clock == "virtual" || cores < devices) {
+      options_.clock = Clock::Virtual;
+      clock_ = fmt::format(
+          "virtual: an op lasts the CPU time of its thread, a message its priced time\n"
+          "          ({})",
+          arguments_.clock == "virtual"
+              ? "as asked for"
+              : fmt::format("{} {} for {} devices: wall time would say nothing about the schedule", cores,
+                            cores == 1 ? "core" : "cores", devices));
+    } else {
+      clock_ = fmt::format("wall: {} cores for {} devices", cores, devices);
+    }
+  }
+
+  std::string heading() {
+    std::string result = title_of(built_) + "\n";
+    if (arguments_.workload == "transformer") {
+      result += fmt::format("model     transformer, {} parameters in {} stages, {} tokens a step\n", parameters_,
+                            built_.schedule->stages, workload_->tokens_per_step());
+      result += fmt::format("data      {}: {} bytes, entropy of the single bytes {:.3f}\n", data_, corpus_->size(),
+                            corpus_->byte_entropy());
+    } else {
+      result += fmt::format("workload  {}\n", arguments_.workload);
+    }
+    result += fmt::format("clock     {}\n", clock_);
+    if (arguments_.unchecked) result += "order     unchecked: each device walks its table, each message beside its ops\n";
+    return result + (trains() ? "\n  step     loss   tokens/s   bubble\n" : "\n  step   makespan   bubble\n");
+  }
+
+  bool trains() const { return arguments_.workload == "transformer"; }
+
+  void report_step(const StepReport& step) {
+    if (arguments_.json) {
+      Json entry = {{"step", step.step + 1}};
+      if (trains()) {
+        entry["loss"] = step.loss;
+        entry["tokens_per_second"] = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
+      }
+      entry["makespan"] = static_cast<double>(step.makespan_ns) / 1e3;
+      entry["bubble"] = step.bubble;
+      steps_.push_back(std::move(entry));
+      return;
+    }
+    const std::uint64_t every = arguments_.every > 0 ? arguments_.every : std::max(1u, arguments_.model.steps / 15);
+    const std::uint64_t number = step.step + 1;
+    if (number != 1 && number % every != 0 && number != arguments_.model.steps) return;
+    if (trains()) {
+      say(fmt::format("{:6}   {:6.3f}   {:8.0f}   {:5.1f} %\n", number, step.loss,
+                      step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0, 100 * step.bubble));
+    } else {
+      say(fmt::format("{:6}   {:8}   {:5.1f} %\n", number, time(step.makespan_ns), 100 * step.bubble));
+    }
+  }
+
+  static std::string time(Ticks ns) {
+    const double value = static_cast<double>(ns);
+    if (value < 1e6) return fmt::format("{:.1f} us", value / 1e3);
+    if (value < 1e9) return fmt::format("{:.2f} ms", value / 1e6);
+    return fmt::format("{:.3f} s", value / 1e9);
+  }
+
+  static std::string difference(Ticks measured, Ticks predicted) {
+    if (measured == predicted) return "equal";
+    if (predicted == 0) return "-";
+    return fmt::format("{:+.1f} %", 100 * (static_cast<double>(measured) / static_cast<double>(predicted) - 1));
+  }
+
+  /// Loss against the bytes' entropy, then predicted against measured.
+  void close(const RunReport& report) {
+    const std::vector<double>& losses = report.losses;
+    double last_five = 0;
+    const std::size_t last = std::min<std::size_t>(5, losses.size());
+    for (std::size_t i = losses.size() - last; i < losses.size(); ++i) last_five += losses[i] / static_cast<double>(last);
+    if (arguments_.json) {
+      close_json(report, last_five);
+      return;
+    }
+    if (trains() && last > 0) {
+      const double entropy = corpus_->byte_entropy();
+      say(fmt::format("\nmean loss of the last {} steps {:.3f}, {} the {:.3f} of a model that ignores its context\n", last,
+                      last_five, last_five < entropy ? "below" : "not below", entropy));
+    }
+    if (!report.declared.empty())
+      say(fmt::format("ops of {} were run as a wait of their cost: only the schedule knows what they are\n",
+                      fmt::join(report.declared, ", ")));
+    if (losses.empty() || built_.program->order.empty()) return;
+    compare(report);
+  }
+
+  void compare(const RunReport& report) {
+    const Program& program = *built_.program;
+    const bool from_costs = arguments_.workload == "sleep";
+    const Timeline predicted = predict(report);
+    const std::vector<DeviceTimes> was = device_times(program, report.timeline);
+    const std::vector<DeviceTimes> is = device_times(program, predicted);
+    say(fmt::format("\nstep {} measured, against the simulator's prediction from {}\n\n", report.timeline_step + 1,
+                    from_costs ? "the costs" : "the median time of each stage's ops"));
+    say(fmt::format("            {:^34}  {:^34}\n", "busy", "end of the last op"));
+    say(fmt::format("            {:>11} {:>11} {:>10}  {:>11} {:>11} {:>10}\n", "measured", "predicted", "difference",
+                    "measured", "predicted", "difference"));
+    Ticks measured_end = 0;
+    Ticks predicted_end = 0;
+    for (std::size_t d = 0; d < was.size(); ++d) {
+      say(fmt::format("device {:<4} {:>11} {:>11} {:>10}  {:>11} {:>11} {:>10}\n", d, time(was[d].busy), time(is[d].busy),
+                      difference(was[d].busy, is[d].busy), time(was[d].last), time(is[d].last),
+                      difference(was[d].last, is[d].last)));
+      measured_end = std::max(measured_end, was[d].last);
+      predicted_end = std::max(predicted_end, is[d].last);
+    }
+    say(fmt::format("makespan    {:>34}  {:>11} {:>11} {:>10}\n", "", time(measured_end), time(predicted_end),
+                    difference(measured_end, predicted_end)));
+    if (from_costs) return;
+    const Ticks own = end_of(simulate(program, own_lengths(program, report.timeline, costs_ns_)));
+    say(fmt::format("With each op's own time in place of the medians the prediction is {}: {}.\n", time(own),
+                    difference(measured_end, own)));
+  }
+
+  void close_json(const RunReport& report, double last_five) {
+    Json result = {{"schedule", built_.schedule->name},
+                   {"workload", arguments_.workload},
+                   {"clock", options_.clock == Clock::Virtual ? "virtual" : "wall"},
+                   {"unit", "us"},
+                   {"steps", steps_}};
+    if (trains()) {
+      result["byte_entropy"] = corpus_->byte_entropy();
+      result["loss"] = last_five;
+    }
+    if (!report.losses.empty() && !built_.program->order.empty()) {
+      result["measured"] = timeline_json(report.timeline);
+      result["measured"]["step"] = report.timeline_step + 1;
+      result["predicted"] = timeline_json(predict(report));
+      if (arguments_.workload != "sleep")
+        result["predicted_from_own_times"] =
+            timeline_json(simulate(*built_.program, own_lengths(*built_.program, report.timeline, costs_ns_)));
+    }
+    result["interrupted"] = report.interrupted;
+    printed_ = print(result.dump(2) + "\n").ok();
+  }
+
+  Json timeline_json(const Timeline& timeline) const {
+    const auto us = [](Ticks ns) { return static_cast<double>(ns) / 1e3; };
+    Json devices = Json::array();
+    const std::vector<DeviceTimes> times = device_times(*built_.program, timeline);
+    for (std::size_t d = 0; d < times.size(); ++d)
+      devices.push_back({{"device", d}, {"busy", us(times[d].busy)}, {"first", us(times[d].first)},
+                         {"last", us(times[d].last)}});
+    return {{"makespan", us(end_of(timeline))}, {"devices", devices}};
+  }
+
+  Timeline predict(const RunReport& report) const {
+    if (arguments_.workload == "sleep") return simulate(*built_.program, costs_ns_);
+    return simulate(*built_.program, median_lengths(*built_.program, report.medians, costs_ns_));
+  }
+
+  Ticks end_of(const Timeline& timeline) const {
+    Ticks result = 0;
+    for (const DeviceTimes& each : device_times(*built_.program, timeline)) result = std::max(result, each.last);
+    return result;
+  }
+
+  void say(const std::string& text) {
+    if (!arguments_.json) printed_ = print(text).ok() && printed_;
+  }
+
+  const RunArguments& arguments_;
+  Built built_;
+  std::shared_ptr<const Corpus> corpus_;
+  std::unique_ptr<Workload> workload_;
+  std::string data_;
+  std::uint64_t parameters_ = 0;
+  RunOptions options_;
+  Costs costs_ns_;
+  std::string clock_;
+  Json steps_ = Json::array();
+  bool printed_ = true;
+};
+
+std::string range(const Bounds& bounds) { return fmt::format("{} to {}", bounds.least, bounds.most); }
+
+}  // namespace
+
+CLI::App* add_run(CLI::App& app, Exit& exit) {
+  CLI::App* command = app.add_subcommand("run", "train with a schedule; predicted against measured");
+  const auto arguments = std::make_shared<RunArguments>();
+  arguments->schedule.add_to(*command);
+  const auto whole = [&](const std::string& name, std::uint32_t& value, const Bounds& bounds, const std::string& what) {
+    command->add_option(name, value, fmt::format("{}; {}", what, range(bounds)))
+        ->check(CLI::Range(bounds.least, bounds.most))
+        ->type_name("N")
+        ->capture_default_str();
+  };
+  command->add_option("--workload", arguments->workload, "what the stages compute: transformer, integer or sleep")
+      ->check(CLI::IsMember({"transformer", "integer", "sleep"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--data", arguments->data, "a text to train on; may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  ModelConfig& model = arguments->model;
+  whole("--steps", model.steps, kStepsBounds, "training steps");
+  whole("--width", model.width, kWidthBounds, "width of the model");
+  whole("--heads", model.heads, kHeadsBounds, "attention heads");
+  whole("--blocks", model.blocks, kBlocksBounds, "transformer blocks, 0 for one a stage");
+  whole("--sequence", model.sequence, kSequenceBounds, "tokens of a row");
+  whole("--rows", model.rows, kRowsBounds, "rows of a microbatch");
+  command->add_option("--learning-rate", model.learning_rate, fmt::format("above 0, at most {}", kMostLearningRate))
+      ->check(CLI::Range(1e-12, kMostLearningRate))
+      ->type_name("X")
+      ->capture_default_str();
+  command->add_option("--seed", model.seed, "of the parameters and of the choice of data")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--clock", arguments->clock, "wall, virtual, or auto: virtual with fewer cores than devices")
+      ->check(CLI::IsMember({"auto", "wall", "virtual"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--unit-ms", arguments->unit_ms, "what one unit of the costs is, for sleeps and messages, in ms")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->type_name("X")
+      ->capture_default_str();
+  command->add_option("--memory", arguments->memory_gib, "most memory for parameters and buffers, in GiB")
+      ->check(CLI::Range(0.001, 4096.0))
+      ->type_name("X")
+      ->capture_default_str();
+  command->add_option("--every", arguments->every, "print every Nth step; 0 for about fifteen lines")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--unchecked", arguments->unchecked,
+                    "run the table as it stands, though it may never finish: ends in a report of who waits for whom");
+  command->add_flag("--json", arguments->json, "one JSON object at the end, times in us");
+  command->footer("Example:\n  stave run schedules/zb_h1.sched P=4 M=8 --steps 150");
+  command->callback([arguments, &exit] { exit = Training(*arguments).run(); });
+  return command;
+}
+
+}  // namespace stave
