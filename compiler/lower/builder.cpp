@@ -7,123 +7,112 @@
 
 namespace stave {
 
+namespace {
+
+/// How many nodes ahead a walk in issue order fetches memory: neighbours in time lie far apart in every array.
+constexpr std::size_t kAhead = 24;
+
+}  // namespace
+
 Builder::Builder(const Schedule& schedule, const Table& table, const Readers& readers, const Starts* starts)
-    : readers_(readers), starts_(starts), payloads_(schedule.payloads.size()) {
-  STAVE_CHECK(!starts || starts->message.size() == payloads_, "start times without what their messages take");
-  program_.table = table;
+    : table_(table), readers_(readers), starts_(starts) {
+  STAVE_CHECK(!starts || starts->message.size() == schedule.payloads.size(),
+              "start times without what their messages take");
   program_.payloads = schedule.payloads;
-  pools_.resize(std::size_t(table.devices()) * payloads_);
   message_of_.assign(readers.of.items.size(), MessageId::kNone);
-  find_edges();
-
-  std::uint32_t messages = 0;
-  std::uint32_t read = 0;
-  std::uint32_t written = 0;
-  program_.reads.first.reserve(std::size_t(table.size()) + 1);
-  program_.writes.first.reserve(std::size_t(table.size()) + 1);
-  for (std::uint32_t position = 0; position < table.size(); ++position) {
-    for (std::uint32_t i : readers.inputs[position]) read += i != Readers::kNone && readers[i].payload != 0;
-    std::uint16_t last_payload = 0;
-    for (std::uint32_t i = readers.of.first[position]; i < readers.of.first[position + 1]; ++i) {
-      written += readers[i].payload != last_payload;
-      last_payload = readers[i].payload;
-      messages += readers.crosses(readers[i]) && readers.leads(i);
-    }
-    program_.reads.first.push_back(read);
-    program_.writes.first.push_back(written);
-  }
-  program_.reads.items.resize(read);
-  program_.writes.items.resize(written);
-  program_.messages.reserve(messages);
-  waits_.reserve(std::size_t(messages) * 4);
-  waits_first_.assign(std::size_t(table.size()) + messages, 0);
-  waits_count_.assign(std::size_t(table.size()) + messages, 0);
+  drafts_.resize(readers.of.items.size());
+  edge_to_.resize(table.devices());
 }
 
-void Builder::find_edges() {
-  const Table& table = program_.table;
-  std::vector<std::uint32_t> seen_by(table.devices(), UINT32_MAX);
+Program Builder::build(DraftRows rows, const TableNeeds* needs) {
+  program_.table = table_;
+  program_.slots.resize(table_.devices());
+  program_.reads.first.reserve(table_.size() + std::size_t(1));
+  program_.writes.first.reserve(table_.size() + std::size_t(1));
+  program_.reads.items.reserve(readers_.inputs.items.size());
+  program_.writes.items.reserve(readers_.of.items.size());
+  program_.waits.first.reserve(table_.size() + leaders_.size() + 1);
+  program_.waits.items.reserve(4 * leaders_.size());
+  for (std::uint32_t d = 0; d < table_.devices(); ++d) {
+    const std::uint32_t first = rows.first[d];
+    device(d, std::span(rows.items).subspan(first, rows.first[d + 1] - first), needs);
+  }
+  program_.issue.first = std::move(rows.first);
+  program_.issue.items.reserve(rows.items.size());
+  for (std::uint32_t each : rows.items) program_.issue.items.push_back(NodeId(each));
+  messages();
+  stash();
+  return std::move(program_);
+}
+
+void Builder::device(std::uint32_t d, std::span<std::uint32_t> row, const TableNeeds* needs) {
+  pools_.assign(program_.payloads.size(), SlotPool());
   std::vector<std::uint32_t> targets;
-  for (std::uint32_t d = 0; d < table.devices(); ++d) {
-    targets.clear();
-    for (std::uint32_t i = readers_.of.first[table.first[d]]; i < readers_.of.first[table.first[d + 1]]; ++i) {
-      const std::uint32_t target = readers_[i].device;
-      if (target == d || seen_by[target] == d) continue;
-      seen_by[target] = d;
-      targets.push_back(target);
+  const std::uint32_t end = readers_.of.first[table_.first[d + 1]];
+  for (std::uint32_t i = readers_.of.first[table_.first[d]]; i < end; ++i) {
+    EdgeId& edge = edge_to_[readers_[i].device];
+    if (readers_[i].device == d || edge.valid()) continue;
+    edge = EdgeId(0);
+    targets.push_back(readers_[i].device);
+  }
+  std::sort(targets.begin(), targets.end());
+  for (std::uint32_t target : targets) {
+    edge_to_[target] = EdgeId(static_cast<std::uint32_t>(program_.edges.size()));
+    program_.edges.push_back({DeviceId(d), DeviceId(target)});
+  }
+
+  for (std::uint32_t& each : row) {
+    if (each < table_.size()) {
+      entry(each, needs);
+      continue;
     }
-    std::sort(targets.begin(), targets.end());
-    first_edge_.push_back(static_cast<std::uint32_t>(program_.edges.size()));
-    for (std::uint32_t target : targets) program_.edges.push_back({DeviceId(d), DeviceId(target)});
+    const std::uint32_t leader = each - table_.size();
+    if (readers_[leader].device == d)
+      receive(leader);
+    else
+      send(leader);
+    each = node(leader).value;
   }
-  first_edge_.push_back(static_cast<std::uint32_t>(program_.edges.size()));
+
+  for (std::uint32_t target : targets) edge_to_[target] = EdgeId();
+  for (const SlotPool& pool : pools_) program_.slots[DeviceId(d)].by_payload.push_back(pool.size());
 }
 
-EdgeId Builder::edge(std::uint32_t source, std::uint32_t target) const {
-  const auto begin = program_.edges.begin() + first_edge_[source];
-  const auto end = program_.edges.begin() + first_edge_[source + 1];
-  const auto found =
-      std::lower_bound(begin, end, target, [](const Edge& e, std::uint32_t t) { return e.target.value < t; });
-  return EdgeId(static_cast<std::uint32_t>(found - program_.edges.begin()));
-}
-
-MessageId Builder::add_message(std::uint32_t leader) {
-  const Reader& reader = readers_[leader];
-  Message message;
-  message.producer = reader.producer;
-  message.consumer = reader.consumer;
-  message.last_consumer = readers_[readers_.group_end(leader) - 1].consumer;
-  message.edge = edge(readers_.device_at[reader.producer], reader.device);
-  message.payload = reader.payload;
-  message_of_[leader] = static_cast<std::uint32_t>(program_.messages.size());
-  program_.messages.push_back(message);
-  return MessageId(message_of_[leader]);
-}
-
-void Builder::begin_waits(NodeId node) {
-  waiting_ = node;
-  waits_first_[node.value] = static_cast<std::uint32_t>(waits_.size());
-}
-
-void Builder::wait(NodeId on) {
-  waits_.push_back(on);
-  ++waits_count_[waiting_.value];
-}
-
-SlotPool& Builder::pool(std::uint32_t device, std::uint16_t payload) {
-  std::unique_ptr<SlotPool>& result = pools_[device * payloads_ + payload];
-  if (!result) result = std::make_unique<SlotPool>();
-  return *result;
-}
-
-std::uint32_t Builder::take(std::uint32_t device, std::uint16_t payload, Ticks now, bool on_compute_lane) {
-  SlotPool& slots = pool(device, payload);
-  const std::uint32_t slot = slots.take(now);
-  SlotPool::Slot& mine = slots[slot];
-  if (mine.last_reader != SlotPool::kNone && !on_compute_lane) wait(NodeId(mine.last_reader));
-  if (mine.messages == 1) wait(program_.node(MessageId(mine.message)));
-  if (mine.messages > 1) {
-    const std::uint32_t source = readers_.device_at[mine.producer];
-    for (std::uint32_t i = readers_.of.first[mine.producer]; i < readers_.of.first[mine.producer + 1]; ++i)
-      if (readers_[i].payload == payload && readers_[i].device != source && readers_.leads(i))
-        wait(program_.node(MessageId(message_of_[i])));
+void Builder::entry(std::uint32_t position, const TableNeeds* needs) {
+  if (needs) {
+    const std::uint32_t end = table_.first[readers_.device_at[position] + 1];
+    needs->for_each(position, [&](std::uint32_t needed, std::uint16_t) {
+      if (needed > position && needed < end) program_.waits.items.push_back(NodeId(needed));
+    });
   }
-  mine = SlotPool::Slot();
-  return slot;
+  write_outputs(position);
+  read_inputs(position);
+  program_.waits.end_row();
+}
+
+template <class Wait>
+void Builder::wait_for_readers(const SlotPool::Slot& slot, std::uint16_t payload, Wait&& wait) const {
+  if (slot.messages == 1) wait(node(slot.message));
+  if (slot.messages < 2) return;
+  const std::uint32_t source = readers_.device_at[slot.producer];
+  for (std::uint32_t i = readers_.of.first[slot.producer]; i < readers_.of.first[slot.producer + 1]; ++i)
+    if (readers_[i].payload == payload && readers_[i].device != source && readers_.leads(i)) wait(node(i));
 }
 
 void Builder::write_outputs(std::uint32_t position) {
   const std::uint16_t device = readers_.device_at[position];
   const std::uint32_t end = readers_.of.first[position + 1];
-  std::uint32_t next = program_.writes.first[position];
   for (std::uint32_t i = readers_.of.first[position]; i < end;) {
     const std::uint16_t payload = readers_[i].payload;
     if (payload == 0) {
       ++i;
       continue;
     }
-    const std::uint32_t slot = take(device, payload, start(position), true);
-    SlotPool::Slot& mine = pool(device, payload)[slot];
+    const std::uint32_t slot = pools_[payload].take(start(position));
+    SlotPool::Slot& mine = pools_[payload][slot];
+    // An op that read the slot stands before this one on the same lane.
+    wait_for_readers(mine, payload, [&](NodeId on) { program_.waits.items.push_back(on); });
+    mine = SlotPool::Slot();
     mine.producer = position;
     for (; i < end && readers_[i].payload == payload; ++i) {
       if (readers_[i].device != device)
@@ -132,37 +121,29 @@ void Builder::write_outputs(std::uint32_t position) {
         mine.last_reader = readers_[i].consumer;
     }
     mine.readers += mine.last_reader != SlotPool::kNone;
-    program_.writes.items[next++] = {slot, payload};
+    program_.writes.items.push_back({slot, payload});
   }
+  program_.writes.end_row();
 }
 
 void Builder::read_inputs(std::uint32_t position) {
-  const std::uint16_t device = readers_.device_at[position];
-  std::uint32_t next = program_.reads.first[position];
   for (std::uint32_t i : readers_.inputs[position]) {
     if (i == Readers::kNone) continue;
     const Reader& reader = readers_[i];
     std::uint32_t slot = SlotPool::kNone;
     if (readers_.crosses(reader)) {
-      const MessageId id(message_of_[i]);
-      wait(program_.node(id));
-      slot = program_.messages[id.value].in_slot;
+      program_.waits.items.push_back(node(i));
+      slot = drafts_[i].in_slot;
     } else if (reader.producer < position) {
       slot = out_slot(reader.producer, reader.payload);
     }
     if (reader.payload == 0) continue;
-    program_.reads.items[next++] = {slot, reader.payload};
+    program_.reads.items.push_back({slot, reader.payload});
     if (slot == SlotPool::kNone) continue;
-    SlotPool& slots = pool(device, reader.payload);
-    if (slots[slot].last_reader == position) slots.read(slot, end(position));
+    SlotPool& pool = pools_[reader.payload];
+    if (pool[slot].last_reader == position) pool.read(slot, end(position));
   }
-}
-
-void Builder::entry(std::uint32_t position, const std::vector<std::uint32_t>& late) {
-  begin_waits(NodeId(position));
-  for (std::uint32_t needed : late) wait(NodeId(needed));
-  write_outputs(position);
-  read_inputs(position);
+  program_.reads.end_row();
 }
 
 std::uint32_t Builder::out_slot(std::uint32_t producer, std::uint16_t payload) const {
@@ -171,40 +152,80 @@ std::uint32_t Builder::out_slot(std::uint32_t producer, std::uint16_t payload) c
   return SlotPool::kNone;
 }
 
-void Builder::receive(MessageId id) {
-  Message& message = program_.messages[id.value];
-  begin_waits(program_.node(id));
-  wait(NodeId(message.producer));
-  if (message.payload == 0) return;
-  const std::uint32_t device = program_.edges[message.edge.value].target.value;
-  message.in_slot = take(device, message.payload, end(message.producer), false);
-  SlotPool::Slot& mine = pool(device, message.payload)[message.in_slot];
-  mine.readers = 1;
-  mine.last_reader = message.last_consumer;
+void Builder::send(std::uint32_t leader) {
+  const Reader& reader = readers_[leader];
+  Draft& draft = drafts_[leader];
+  draft.edge = edge_to_[reader.device];
+  if (reader.payload == 0) return;
+  draft.out_slot = out_slot(reader.producer, reader.payload);
+  SlotPool& pool = pools_[reader.payload];
+  pool[draft.out_slot].message = leader;
+  ++pool[draft.out_slot].messages;
+  pool.read(draft.out_slot, starts_ ? starts_->end[reader.producer] + starts_->message[reader.payload] : 0);
 }
 
-void Builder::send(MessageId id) {
-  Message& message = program_.messages[id.value];
-  if (message.payload == 0) return;
-  SlotPool& slots = pool(program_.edges[message.edge.value].source.value, message.payload);
-  message.out_slot = out_slot(message.producer, message.payload);
-  SlotPool::Slot& mine = slots[message.out_slot];
-  mine.message = id.value;
-  ++mine.messages;
-  slots.read(message.out_slot, arrival(message));
+void Builder::receive(std::uint32_t leader) {
+  const Reader& reader = readers_[leader];
+  if (reader.payload == 0) return;
+  Draft& draft = drafts_[leader];
+  SlotPool& pool = pools_[reader.payload];
+  draft.in_slot = pool.take(end(reader.producer));
+  SlotPool::Slot& mine = pool[draft.in_slot];
+  const auto wait = [&](NodeId on) {
+    if (draft.slot_wait.valid())
+      more_.push_back({leader, on});
+    else
+      draft.slot_wait = on;
+  };
+  if (mine.last_reader != SlotPool::kNone) wait(NodeId(mine.last_reader));
+  wait_for_readers(mine, reader.payload, wait);
+  mine = SlotPool::Slot();
+  mine.readers = 1;
+  mine.last_reader = readers_[readers_.group_end(leader) - 1].consumer;
+}
+
+void Builder::messages() {
+  std::sort(more_.begin(), more_.end());
+  program_.messages.reserve(leaders_.size());
+  for (std::size_t i = 0; i < leaders_.size(); ++i) {
+    if (i + kAhead < leaders_.size()) {
+      __builtin_prefetch(&readers_.of.items[leaders_[i + kAhead]]);
+      __builtin_prefetch(&drafts_[leaders_[i + kAhead]]);
+    }
+    const std::uint32_t leader = leaders_[i];
+    const Reader& reader = readers_[leader];
+    const Draft& draft = drafts_[leader];
+    Message message;
+    message.producer = reader.producer;
+    message.consumer = reader.consumer;
+    message.last_consumer = readers_[readers_.group_end(leader) - 1].consumer;
+    message.edge = draft.edge;
+    message.out_slot = draft.out_slot;
+    message.in_slot = draft.in_slot;
+    message.payload = reader.payload;
+    program_.messages.push_back(message);
+    program_.waits.items.push_back(NodeId(reader.producer));
+    if (draft.slot_wait.valid()) {
+      program_.waits.items.push_back(draft.slot_wait);
+      const auto begin = std::lower_bound(more_.begin(), more_.end(), std::pair(leader, NodeId(0)));
+      for (auto more = begin; more != more_.end() && more->first == leader; ++more)
+        program_.waits.items.push_back(more->second);
+    }
+    program_.waits.end_row();
+  }
+  STAVE_CHECK(program_.waits.items.size() < UINT32_MAX, "too many waits");
 }
 
 void Builder::stash() {
-  const Table& table = program_.table;
-  const Activations activations(table.ops);
+  const Activations activations(table_.ops);
   std::vector<std::uint32_t> slot_of(activations.triples(), SlotPool::kNone);
   std::vector<std::uint32_t> free;
-  program_.stash.assign(table.size(), SlotPool::kNone);
-  for (std::uint32_t d = 0; d < table.devices(); ++d) {
+  program_.stash.assign(table_.size(), SlotPool::kNone);
+  for (std::uint32_t d = 0; d < table_.devices(); ++d) {
     free.clear();
     std::uint32_t& count = program_.slots[DeviceId(d)].stash;
-    for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
-      const OpId op = table.entries[position];
+    for (std::uint32_t position = table_.first[d]; position < table_.first[d + 1]; ++position) {
+      const OpId op = table_.entries[position];
       const std::uint32_t triple = activations.triple(op);
       if (triple == Activations::kNone) continue;
       std::uint32_t& slot = slot_of[triple];
@@ -218,28 +239,6 @@ void Builder::stash() {
       slot = SlotPool::kNone;
     }
   }
-}
-
-Program Builder::finish() {
-  const std::uint32_t nodes = program_.nodes();
-  STAVE_CHECK(waits_.size() < UINT32_MAX, "too many waits");
-  Rows<NodeId>& rows = program_.waits;
-  rows.first.resize(std::size_t(nodes) + 1);
-  rows.items.resize(waits_.size());
-  std::uint32_t next = 0;
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    for (std::uint32_t i = 0; i < waits_count_[node]; ++i) rows.items[next++] = waits_[waits_first_[node] + i];
-    rows.first[node + 1] = next;
-  }
-  program_.slots.resize(program_.table.devices());
-  for (std::uint32_t d = 0; d < program_.table.devices(); ++d) {
-    std::vector<std::uint32_t>& counts = program_.slots[DeviceId(d)].by_payload;
-    counts.assign(payloads_, 0);
-    for (std::size_t p = 0; p < payloads_; ++p)
-      if (const auto& slots = pools_[d * payloads_ + p]) counts[p] = slots->size();
-  }
-  stash();
-  return std::move(program_);
 }
 
 }  // namespace stave

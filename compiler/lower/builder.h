@@ -1,69 +1,77 @@
-// Builder: a Program made node by node. The caller says in which order each device meets its nodes; slots and waits
-// follow from that order alone.
+// Builder: a Program from what each device meets, in its order. Slots and waits follow from these rows alone.
+// It goes device by device, since everything about a device's slots stands in its own row, and since arrays are then
+// read from front to back: at millions of ops, memory is what takes the time.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "compiler/lower/readers.h"
 #include "compiler/lower/slots.h"
 #include "compiler/schedule.h"
+#include "compiler/table_needs.h"
 #include "core/program.h"
 #include "core/timeline.h"
 
 namespace stave {
 
+/// The nodes that each device meets, in its order: a position, or table.size() plus the reader that leads a message.
+using DraftRows = Rows<std::uint32_t>;
+
 class Builder {
  public:
-  /// With `starts` a slot is used again only when it is free at that time; without, as soon as the order allows.
+  /// With `starts` a slot is used again only when it is free at that time; without, as soon as the device's row allows.
   Builder(const Schedule& schedule, const Table& table, const Readers& readers, const Starts* starts);
 
-  /// Appends the message that `leader` leads. Its ends are met later.
-  MessageId add_message(std::uint32_t leader);
-  /// What a device meets, in its order. `late` are entries it needs that stand behind it; the table cannot finish then.
-  void entry(std::uint32_t position, const std::vector<std::uint32_t>& late = {});
-  void send(MessageId id);
-  void receive(MessageId id);
-
-  MessageId message_of(std::uint32_t leader) const { return MessageId(message_of_[leader]); }
-  Program& program() { return program_; }
-  /// After every node was met once: waits, slot counts, stashes.
-  Program finish();
+  /// Appends the message that `leader` leads to the issue order; all of them before `build`.
+  MessageId number(std::uint32_t leader) {
+    leaders_.push_back(leader);
+    return MessageId(message_of_[leader] = static_cast<std::uint32_t>(leaders_.size() - 1));
+  }
+  /// Everything but `order`. With `needs` an entry also waits for those of its own device that stand behind it.
+  Program build(DraftRows rows, const TableNeeds* needs = nullptr);
 
  private:
-  SlotPool& pool(std::uint32_t device, std::uint16_t payload);
-  /// Takes a slot, and makes `node` wait for the readers that its lane does not order before it.
-  std::uint32_t take(std::uint32_t device, std::uint16_t payload, Ticks now, bool on_compute_lane);
+  /// What is found out about a message at its two ends.
+  struct Draft {
+    EdgeId edge;
+    std::uint32_t out_slot = SlotPool::kNone;
+    std::uint32_t in_slot = SlotPool::kNone;
+    /// The node that must end before it may write its slot: by far most have one at most, the others are in `more_`.
+    NodeId slot_wait;
+  };
+
+  void device(std::uint32_t d, std::span<std::uint32_t> row, const TableNeeds* needs);
+  void entry(std::uint32_t position, const TableNeeds* needs);
   void write_outputs(std::uint32_t position);
   void read_inputs(std::uint32_t position);
-  std::uint32_t out_slot(std::uint32_t producer, std::uint16_t payload) const;
-  void begin_waits(NodeId node);
-  void wait(NodeId on);
-  void find_edges();
-  EdgeId edge(std::uint32_t source, std::uint32_t target) const;
+  void send(std::uint32_t leader);
+  void receive(std::uint32_t leader);
+  /// Calls `wait` for every node that read what the slot held before.
+  template <class Wait>
+  void wait_for_readers(const SlotPool::Slot& slot, std::uint16_t payload, Wait&& wait) const;
+  void messages();
   void stash();
+
+  NodeId node(std::uint32_t leader) const { return NodeId(table_.size() + message_of_[leader]); }
+  std::uint32_t out_slot(std::uint32_t producer, std::uint16_t payload) const;
   Ticks start(std::uint32_t position) const { return starts_ ? starts_->start[position] : 0; }
   Ticks end(std::uint32_t position) const { return starts_ ? starts_->end[position] : 0; }
-  Ticks arrival(const Message& message) const {
-    return starts_ ? starts_->end[message.producer] + starts_->message[message.payload] : 0;
-  }
 
+  const Table& table_;
   const Readers& readers_;
   const Starts* starts_;
   Program program_;
-  std::size_t payloads_;
-  std::vector<std::unique_ptr<SlotPool>> pools_;
-  /// By the reader that leads it.
+  /// By issue order, and back.
+  std::vector<std::uint32_t> leaders_;
   std::vector<std::uint32_t> message_of_;
-  /// Edges of one source stand together, by rising target.
-  std::vector<std::uint32_t> first_edge_;
+  std::vector<Draft> drafts_;
+  /// Further nodes that a message waits for, with the reader that leads it.
+  std::vector<std::pair<std::uint32_t, NodeId>> more_;
 
-  /// Waits in the order in which nodes are met, and for every node where its own are.
-  std::vector<NodeId> waits_;
-  std::vector<std::uint32_t> waits_first_;
-  std::vector<std::uint32_t> waits_count_;
-  NodeId waiting_;
+  /// Of the device in hand: its pools by payload, and its edges by target.
+  std::vector<SlotPool> pools_;
+  std::vector<EdgeId> edge_to_;
 };
 
 }  // namespace stave

@@ -22,7 +22,8 @@ class SlotPool {
     std::uint32_t readers = 0;
     /// The op of this device that reads it last.
     std::uint32_t last_reader = kNone;
-    /// The op that made the content, and one of the messages that carry it away. None of a slot that receives.
+    /// The op that made the content, and the latest of the messages that carry it away, by the reader that leads it.
+    /// None of a slot that receives.
     std::uint32_t producer = kNone;
     std::uint32_t message = kNone;
     std::uint32_t messages = 0;
