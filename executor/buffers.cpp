@@ -1,0 +1,29 @@
+#include "executor/buffers.h"
+
+namespace stave {
+
+DeviceBuffers::DeviceBuffers(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,
+                             std::size_t stash_bytes)
+    : stash_stride_(round_up(stash_bytes)), stashes_(stash_stride_ * slots.stash) {
+  std::size_t offset = 0;
+  std::size_t first = 0;
+  for (std::size_t payload = 0; payload < slots.by_payload.size(); ++payload) {
+    strides_.push_back(round_up(payload_bytes[payload]));
+    offsets_.push_back(offset);
+    firsts_.push_back(first);
+    offset += strides_.back() * slots.by_payload[payload];
+    first += slots.by_payload[payload];
+  }
+  memory_ = AlignedBytes(offset);
+  envelopes_.resize(first);
+}
+
+double DeviceBuffers::bytes(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,
+                            std::size_t stash_bytes) {
+  double sum = static_cast<double>(round_up(stash_bytes)) * slots.stash;
+  for (std::size_t payload = 0; payload < slots.by_payload.size(); ++payload)
+    sum += static_cast<double>(round_up(payload_bytes[payload]) + sizeof(Envelope)) * slots.by_payload[payload];
+  return sum;
+}
+
+}  // namespace stave

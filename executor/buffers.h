@@ -1,0 +1,50 @@
+// DeviceBuffers: the slots of one device, which are the only memory that data lies in between ops, and the stashes.
+// Every slot has an envelope that says what is in it; whoever reads a slot checks it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/program.h"
+#include "executor/aligned.h"
+
+namespace stave {
+
+/// What a slot holds, and so what a message carries: it travels with the data.
+struct Envelope {
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  std::uint64_t step = kNever;
+  /// The table entry that made the data.
+  OpId op;
+  std::uint16_t payload = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Envelope&, const Envelope&) = default;
+};
+
+class DeviceBuffers {
+ public:
+  /// Shape: payload_bytes[i] for every payload of the program. Throws std::bad_alloc.
+  DeviceBuffers(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes, std::size_t stash_bytes);
+
+  /// Bytes such buffers take, as a real number: it may exceed any integer.
+  static double bytes(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,
+                      std::size_t stash_bytes);
+
+  std::byte* slot(std::uint16_t payload, std::uint32_t slot) const {
+    return memory_.data() + offsets_[payload] + slot * strides_[payload];
+  }
+  Envelope& envelope(std::uint16_t payload, std::uint32_t slot) { return envelopes_[firsts_[payload] + slot]; }
+  std::byte* stash(std::uint32_t slot) const { return stashes_.data() + slot * stash_stride_; }
+
+ private:
+  std::vector<std::size_t> strides_;
+  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> firsts_;
+  std::vector<Envelope> envelopes_;
+  AlignedBytes memory_;
+  std::size_t stash_stride_;
+  AlignedBytes stashes_;
+};
+
+}  // namespace stave

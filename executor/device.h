@@ -1,0 +1,43 @@
+// Device: the stages of one device with their buffers, and how one op of its table is run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "executor/buffers.h"
+#include "executor/plan.h"
+#include "executor/stage/stage.h"
+
+namespace stave {
+
+class Device {
+ public:
+  /// Shape: payload_bytes[i] for every payload. `program`, `plan` and `workload` must outlive it. Throws std::bad_alloc.
+  Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
+         const std::vector<std::size_t>& payload_bytes);
+
+  /// Size of the largest stash of a device's stages.
+  static std::size_t stash_bytes(const Plan& plan, const Workload& workload, DeviceId id);
+
+  void begin_step(std::uint64_t step);
+  /// Runs what the op at `position` computes (nothing if it is a wait): takes its inputs from their slots, puts its
+  /// outputs into theirs. Empty, or what was wrong with the data found; what a stage throws passes through.
+  std::string run(std::uint32_t position, std::uint64_t step);
+  void optimizer_step();
+
+  DeviceBuffers& buffers() { return buffers_; }
+
+ private:
+  void compute(std::uint32_t position);
+
+  const Program& program_;
+  const Plan& plan_;
+  Workload& workload_;
+  const std::vector<std::size_t>& payload_bytes_;
+  std::vector<Stage*> stages_;
+  DeviceBuffers buffers_;
+};
+
+}  // namespace stave

@@ -1,0 +1,48 @@
+// Measured steps: keeps the timelines of the last ones and says what is typical of them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/program.h"
+#include "core/timeline.h"
+#include "executor/run.h"
+
+namespace stave {
+
+class Measured {
+ public:
+  /// Keeps up to 31 steps, fewer of a very large program.
+  explicit Measured(const Program& program);
+
+  /// Takes the times of a step. The first step of a run is dropped when a second comes: caches are cold in it.
+  void add(std::uint64_t step, const Timeline& timeline);
+
+  /// The step of median makespan. At least one must have been added.
+  struct Typical {
+    std::uint64_t step = 0;
+    const Timeline* timeline = nullptr;
+  };
+  Typical typical() const;
+  /// By kind, then stage.
+  std::vector<MedianLength> medians() const;
+
+ private:
+  struct Step {
+    std::uint64_t step = 0;
+    Timeline timeline;
+    Ticks makespan = 0;
+  };
+  const Program& program_;
+  std::size_t most_;
+  std::deque<Step> steps_;
+};
+
+/// From the start of the first op to the end of the last. Unit: ticks.
+Ticks makespan(const Program& program, const Timeline& timeline);
+
+/// 1 less the sum of the ops' lengths over makespan times devices; 0 if nothing took time.
+double bubble(const Program& program, const Timeline& timeline);
+
+}  // namespace stave

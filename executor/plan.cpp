@@ -1,0 +1,323 @@
+#include "executor/plan.h"
+
+#include <algorithm>
+
+#include "core/operations.h"
+
+namespace stave {
+
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+Failure broken(const std::string& what) { return Failure{"the program contradicts itself: " + what}; }
+
+template <class T>
+bool well_formed(const Rows<T>& rows, std::size_t size) {
+  if (rows.first.empty() || rows.first.front() != 0 || rows.size() != size) return false;
+  if (!std::is_sorted(rows.first.begin(), rows.first.end())) return false;
+  return rows.first.back() == rows.items.size();
+}
+
+Result<void> check_sizes(const Program& p) {
+  const std::uint32_t devices = p.table.devices();
+  if (devices == 0 || p.table.entries.empty()) return broken("it has no op");
+  if (devices > kMaxRunDevices)
+    return Failure{"a run in one process has at most " + std::to_string(kMaxRunDevices) + " devices, not " +
+                   std::to_string(devices)};
+  if (p.table.first.front() != 0 || p.table.first.back() != p.table.entries.size() ||
+      !std::is_sorted(p.table.first.begin(), p.table.first.end()))
+    return broken("its table");
+  if (p.messages.size() >= kNone - p.table.entries.size()) return broken("too many messages");
+  if (!well_formed(p.waits, p.nodes())) return broken("its waits");
+  if (!well_formed(p.reads, p.table.size()) || !well_formed(p.writes, p.table.size())) return broken("its data");
+  if (p.stash.size() != p.table.size()) return broken("its stashes");
+  if (!well_formed(p.issue, devices)) return broken("its issue order");
+  if (p.slots.size() != devices || p.payloads.empty()) return broken("its slots");
+  for (OpId op : p.table.entries)
+    if (op.value >= p.table.ops.size()) return broken("an op that does not exist");
+  for (NodeId n : p.waits.items)
+    if (n.value >= p.nodes()) return broken("a wait for a node that does not exist");
+  for (NodeId n : p.issue.items)
+    if (n.value >= p.nodes()) return broken("an issue of a node that does not exist");
+  for (const Program::Slots& slots : p.slots)
+    if (slots.by_payload.size() > p.payloads.size()) return broken("slots without a payload");
+  return {};
+}
+
+bool slot_exists(const Program& p, DeviceId d, std::uint16_t payload, std::uint32_t slot) {
+  const std::vector<std::uint32_t>& counts = p.slots[d].by_payload;
+  return payload < counts.size() && slot < counts[payload];
+}
+
+Result<void> check_references(const Program& p, const Plan& plan) {
+  for (const Edge& edge : p.edges)
+    if (edge.source.value >= p.table.devices() || edge.target.value >= p.table.devices() || edge.source == edge.target)
+      return broken("an edge between devices that do not exist");
+  for (const Message& m : p.messages) {
+    if (m.edge.value >= p.edges.size() || m.producer >= p.table.size() || m.consumer >= p.table.size() ||
+        m.payload >= p.payloads.size())
+      return broken("a message");
+    const Edge& edge = p.edges[m.edge.value];
+    if (plan.device[m.producer] != edge.source || plan.device[m.consumer] != edge.target)
+      return broken("a message whose ends lie elsewhere");
+    if (m.out_slot == kNone && m.in_slot == kNone) continue;
+    if (!slot_exists(p, edge.source, m.payload, m.out_slot) || !slot_exists(p, edge.target, m.payload, m.in_slot))
+      return broken("a message's slot");
+  }
+  for (std::uint32_t position = 0; position < p.table.size(); ++position) {
+    const DeviceId d = plan.device[position];
+    for (const Rows<SlotUse>* uses : {&p.reads, &p.writes})
+      for (const SlotUse& use : (*uses)[position])
+        if (!slot_exists(p, d, use.payload, use.slot)) return broken("a slot of " + p.table.ops.text(p.table.entries[position]));
+    if (p.stash[position] != kNone && p.stash[position] >= p.slots[d].stash) return broken("a stash");
+  }
+  return {};
+}
+
+void find_followers(const Program& p, Plan& plan) {
+  const std::uint32_t nodes = p.nodes();
+  plan.pending.assign(nodes, 0);
+  plan.previous.assign(p.messages.size(), MessageId());
+  plan.next.assign(p.messages.size(), MessageId());
+  std::vector<MessageId> last_on_edge(p.edges.size());
+  for (std::uint32_t i = 0; i < p.messages.size(); ++i) {
+    MessageId& last = last_on_edge[p.messages[i].edge.value];
+    plan.previous[i] = last;
+    if (last.valid()) plan.next[last.value] = MessageId(i);
+    last = MessageId(i);
+  }
+  const auto each_wait = [&](const auto& visit) {
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      for (NodeId before : p.waits[n]) visit(before, NodeId(n));
+      if (p.is_message(NodeId(n))) visit(NodeId(p.message(NodeId(n)).producer), NodeId(n));
+    }
+  };
+  plan.followers.first.assign(nodes + std::size_t{1}, 0);
+  each_wait([&](NodeId before, NodeId after) {
+    ++plan.followers.first[before.value + 1];
+    ++plan.pending[after.value];
+  });
+  for (std::uint32_t n = 0; n < nodes; ++n) plan.followers.first[n + 1] += plan.followers.first[n];
+  plan.followers.items.resize(plan.followers.first.back());
+  std::vector<std::uint32_t> fill(plan.followers.first.begin(), plan.followers.first.end() - 1);
+  each_wait([&](NodeId before, NodeId after) { plan.followers.items[fill[before.value]++] = after; });
+  for (std::uint32_t i = 0; i < p.messages.size(); ++i)
+    if (plan.previous[i].valid()) ++plan.pending[p.node(MessageId(i)).value];
+}
+
+// Runs the counters of a run without running anything.
+Result<void> check_finishes(const Program& p, const Plan& plan) {
+  std::vector<std::uint32_t> pending = plan.pending;
+  const std::uint32_t ops = p.table.size();
+  for (std::uint32_t position = 0; position < ops; ++position)
+    if (position != p.table.first[plan.device[position].value]) ++pending[position];
+  std::vector<NodeId> ready;
+  for (std::uint32_t n = 0; n < p.nodes(); ++n)
+    if (pending[n] == 0) ready.push_back(NodeId(n));
+  std::uint32_t done = 0;
+  const auto release = [&](NodeId n) {
+    if (--pending[n.value] == 0) ready.push_back(n);
+  };
+  while (!ready.empty()) {
+    const NodeId n = ready.back();
+    ready.pop_back();
+    ++done;
+    for (NodeId follower : plan.followers[n.value]) release(follower);
+    if (p.is_message(n)) {
+      const MessageId next = plan.next[p.message_of(n).value];
+      if (next.valid()) release(p.node(next));
+    } else if (n.value + 1 < ops && plan.device[n.value + 1] == plan.device[n.value]) {
+      release(NodeId(n.value + 1));
+    }
+  }
+  if (done == p.nodes()) return {};
+  for (std::uint32_t n = 0; n < p.nodes(); ++n)
+    if (pending[n] != 0) return Failure{"the program cannot finish: " + describe(p, NodeId(n)) + " waits for ever"};
+  return {};
+}
+
+void find_expected(const Program& p, Plan& plan) {
+  plan.expected.assign(p.reads.items.size(), OpId());
+  std::vector<std::vector<std::uint32_t>> arrivals(p.table.size());
+  for (std::uint32_t i = 0; i < p.messages.size(); ++i) arrivals[p.messages[i].consumer].push_back(i);
+  for (std::uint32_t d = 0; d < p.table.devices(); ++d) {
+    std::vector<std::vector<OpId>> holds;
+    for (std::uint32_t count : p.slots[DeviceId(d)].by_payload) holds.emplace_back(count);
+    for (std::uint32_t position = p.table.first[d]; position < p.table.first[d + 1]; ++position) {
+      for (std::uint32_t i : arrivals[position]) {
+        const Message& m = p.messages[i];
+        if (m.in_slot != kNone) holds[m.payload][m.in_slot] = p.table.entries[m.producer];
+      }
+      for (std::uint32_t i = p.reads.first[position]; i < p.reads.first[position + 1]; ++i)
+        plan.expected[i] = holds[p.reads.items[i].payload][p.reads.items[i].slot];
+      for (const SlotUse& use : p.writes[position]) holds[use.payload][use.slot] = p.table.entries[position];
+    }
+  }
+}
+
+constexpr bool is_training(Operation operation) {
+  return operation == Operation::Forward || operation == Operation::InputGradient ||
+         operation == Operation::WeightGradient || operation == Operation::Backward;
+}
+
+// Calls `visit` with the operation of every part of an entry.
+template <class Visit>
+void each_part(const OpSet& ops, OpId op, const Visit& visit) {
+  const OpKind& kind = ops.kind(op);
+  if (kind.parts.empty()) {
+    visit(kind.operation);
+    return;
+  }
+  for (KindId part : kind.parts) visit(ops.kinds()[part].operation);
+}
+
+Result<void> find_kinds(const Program& p, bool computes, Plan& plan) {
+  const OpSet& ops = p.table.ops;
+  std::vector<std::uint8_t> waits(ops.kinds().size(), 0);
+  for (std::uint32_t k = 0; k < ops.kinds().size(); ++k) {
+    const OpKind& kind = ops.kinds()[KindId(k)];
+    bool trains = is_training(kind.operation);
+    for (KindId part : kind.parts) trains = trains || is_training(ops.kinds()[part].operation);
+    waits[k] = !computes || !trains;
+  }
+  std::vector<std::uint8_t> used(ops.kinds().size(), 0);
+  plan.is_wait.resize(p.table.size());
+  for (std::uint32_t position = 0; position < p.table.size(); ++position) {
+    const KindId kind = ops.kind_of(p.table.entries[position]);
+    used[kind.value] = 1;
+    plan.is_wait[position] = waits[kind.value];
+  }
+  for (std::uint32_t k = 0; k < used.size(); ++k) {
+    const OpKind& kind = ops.kinds()[KindId(k)];
+    if (used[k] == 0) continue;
+    if (computes && (kind.operation == Operation::ReduceGradient || kind.operation == Operation::Optimizer))
+      return Failure{"a run ends each step with an optimizer step of its own; " + kind.name +
+                     " in the order of a device is not run yet"};
+    if (waits[k] != 0 && kind.operation == Operation::Declared) plan.declared.push_back(kind.name);
+  }
+  return {};
+}
+
+// Every F, I and W of every stage and microbatch once, a stage on one device.
+Result<void> check_training_step(const Program& p, Plan& plan) {
+  const OpSet& ops = p.table.ops;
+  const KindId forward = ops.find(Operation::Forward);
+  if (!forward.valid()) return Failure{"a schedule without forward ops trains nothing"};
+  for (const OpIndex& index : ops.kinds()[forward].indices) {
+    if (index.role == IndexRole::Stage) plan.stages = index.extent;
+    if (index.role == IndexRole::Microbatch) plan.microbatches = index.extent;
+    if (index.role == IndexRole::Slice && index.extent > 1) return Failure{"slices of a microbatch are not run yet"};
+  }
+  if (plan.stages == 0 || plan.microbatches == 0) return Failure{"a forward needs a stage and a microbatch"};
+  plan.placement.assign(plan.stages, DeviceId());
+  constexpr std::array<Operation, 3> kNeeded = {Operation::Forward, Operation::InputGradient,
+                                                Operation::WeightGradient};
+  const std::size_t each = static_cast<std::size_t>(plan.stages) * plan.microbatches;
+  std::vector<std::uint8_t> seen(each, 0);
+  for (std::uint32_t position = 0; position < p.table.size(); ++position) {
+    if (plan.is_wait[position] != 0) continue;
+    const OpId op = p.table.entries[position];
+    const std::uint32_t s = ops.stage(op);
+    const std::uint32_t m = ops.microbatch(op);
+    if (s >= plan.stages || m >= plan.microbatches) return broken(ops.text(op) + " lies outside the stages");
+    DeviceId& place = plan.placement[StageId(s)];
+    if (place.valid() && place != plan.device[position])
+      return Failure{"stage " + std::to_string(s) + " lies on devices " + std::to_string(place.value) + " and " +
+                     std::to_string(plan.device[position].value) + "; replicas are not run yet"};
+    place = plan.device[position];
+    if (p.stash[position] == kNone) return broken(ops.text(op) + " has no stash");
+    std::uint8_t& flags = seen[static_cast<std::size_t>(s) * plan.microbatches + m];
+    bool twice = false;
+    each_part(ops, op, [&](Operation operation) {
+      for (std::size_t i = 0; i < kNeeded.size(); ++i) {
+        if (operation != kNeeded[i] && !(operation == Operation::Backward && i > 0)) continue;
+        twice = twice || (flags >> i & 1u) != 0;
+        flags = static_cast<std::uint8_t>(flags | 1u << i);
+      }
+    });
+    if (twice) return Failure{ops.text(op) + " repeats work that another op has done"};
+  }
+  for (std::size_t i = 0; i < each; ++i)
+    if (seen[i] != 7)
+      return Failure{"a training step needs F, I and W of every stage and microbatch, but that of stage " +
+                     std::to_string(i / plan.microbatches) + ", microbatch " + std::to_string(i % plan.microbatches) +
+                     " is not complete"};
+  return {};
+}
+
+// A stage's input must be the output of the stage before, its gradient that of the stage after.
+Result<void> check_data(const Program& p, Plan& plan) {
+  const OpSet& ops = p.table.ops;
+  for (std::uint16_t i = 1; i < p.payloads.size(); ++i) {
+    if (p.payloads[i] == "activation") plan.activation = i;
+    if (p.payloads[i] == "gradient") plan.gradient = i;
+  }
+  for (std::uint32_t position = 0; position < p.table.size(); ++position) {
+    if (plan.is_wait[position] != 0) continue;
+    const OpId op = p.table.entries[position];
+    const std::uint32_t s = ops.stage(op);
+    bool forward = false;
+    bool backward = false;
+    each_part(ops, op, [&](Operation operation) {
+      forward = forward || operation == Operation::Forward;
+      backward = backward || operation == Operation::InputGradient || operation == Operation::Backward;
+    });
+    const auto check = [&](std::uint16_t payload, std::uint32_t neighbour, const char* name) -> Result<void> {
+      std::uint32_t found = 0;
+      for (std::uint32_t i = p.reads.first[position]; i < p.reads.first[position + 1]; ++i) {
+        if (payload == 0 || p.reads.items[i].payload != payload) continue;
+        ++found;
+        const OpId maker = plan.expected[i];
+        if (!maker.valid()) continue;
+        if (ops.stage(maker) != neighbour || ops.microbatch(maker) != ops.microbatch(op))
+          return Failure{ops.text(op) + " would take the " + name + " of " + ops.text(maker) +
+                         ", which this workload cannot use"};
+      }
+      if (found != 1)
+        return Failure{ops.text(op) + " receives " + std::to_string(found) + " values named " + name +
+                       "; this workload needs one"};
+      return {};
+    };
+    if (forward && s > 0)
+      if (Result<void> result = check(plan.activation, s - 1, "activation"); !result) return result;
+    if (backward && s + 1 < plan.stages)
+      if (Result<void> result = check(plan.gradient, s + 1, "gradient"); !result) return result;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Program& program, bool computes) {
+  if (Result<void> sizes = check_sizes(program); !sizes) return sizes.failure();
+  Plan plan;
+  plan.device.resize(program.table.size());
+  for (std::uint32_t d = 0; d < program.table.devices(); ++d)
+    for (std::uint32_t i = program.table.first[d]; i < program.table.first[d + 1]; ++i) plan.device[i] = DeviceId(d);
+  if (Result<void> references = check_references(program, plan); !references) return references.failure();
+  find_followers(program, plan);
+  if (!program.order.empty())
+    if (Result<void> finishes = check_finishes(program, plan); !finishes) return finishes.failure();
+  find_expected(program, plan);
+  if (Result<void> kinds = find_kinds(program, computes, plan); !kinds) return kinds.failure();
+  if (computes) {
+    if (Result<void> step = check_training_step(program, plan); !step) return step.failure();
+    if (Result<void> data = check_data(program, plan); !data) return data.failure();
+  }
+  return plan;
+}
+
+std::string describe(const Program& program, NodeId node) {
+  const OpSet& ops = program.table.ops;
+  if (!program.is_message(node))
+    return ops.text(program.table.entries[node.value]) + " on device " +
+           std::to_string(program.table.device_of(node.value).value);
+  const Message& m = program.message(node);
+  const Edge& edge = program.edges[m.edge.value];
+  const std::string what = m.payload == 0 ? "message" : program.payloads[m.payload];
+  return what + " of " + ops.text(program.table.entries[m.producer]) + " from device " +
+         std::to_string(edge.source.value) + " to device " + std::to_string(edge.target.value);
+}
+
+}  // namespace stave

@@ -1,0 +1,56 @@
+// Plan: what a run needs to know of a Program beyond what it says itself: who follows whom, which op's data each read
+// must find, and that the ops are those of a training step. Made once; nothing here changes while a run goes on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/program.h"
+#include "core/result.h"
+
+namespace stave {
+
+/// Most devices a run in one process has: each is a thread.
+inline constexpr std::uint32_t kMaxRunDevices = 512;
+
+struct Plan {
+  std::uint32_t stages = 0;
+  std::uint32_t microbatches = 0;
+  /// Index into Program::payloads of the data that stages hand on; 0 if there is none.
+  std::uint16_t activation = 0;
+  std::uint16_t gradient = 0;
+  /// Where each stage runs.
+  IdVector<StageId, DeviceId> placement;
+
+  /// For every position its device.
+  std::vector<DeviceId> device;
+  /// For every node how many ends of other nodes it waits for, and for a message one more: the start of the one before
+  /// it on its edge.
+  std::vector<std::uint32_t> pending;
+  /// For every node those that wait for its end.
+  Rows<NodeId> followers;
+  /// For every message the ones before and after it on its edge; MessageId() if there is none.
+  std::vector<MessageId> previous;
+  std::vector<MessageId> next;
+  /// For every item of Program::reads the table entry that must have made what is found there; OpId() if the order makes
+  /// none before.
+  std::vector<OpId> expected;
+  /// For every position whether it is run as a wait of its cost: nothing in it is an operation that stages compute.
+  std::vector<std::uint8_t> is_wait;
+  /// Names of the kinds so run, in the order of their declaration.
+  std::vector<std::string> declared;
+};
+
+/// Checks a program and makes its plan; `computes` says whether stages compute or every op is a wait.
+///
+/// Errors: a program that contradicts itself; nodes that wait for one another (unless it was lowered unchecked); with
+/// `computes`, one that is no training step: an op of F, I, W missing or twice, a stage on two devices, slices, data that
+/// does not come from the neighbouring stage. Cost: O(nodes + waits).
+Result<Plan> make_plan(const Program& program, bool computes);
+
+/// "F(2, 3) on device 2", or "activation of F(1, 3) from device 1 to device 2".
+std::string describe(const Program& program, NodeId node);
+
+}  // namespace stave

@@ -1,0 +1,42 @@
+// The reference: the same model on one thread, one microbatch after another, F through all stages and I and W back. Slow
+// and plain: it is what a run under any schedule is held against.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "core/result.h"
+#include "executor/stage/stage.h"
+
+namespace stave {
+
+/// Runs `steps` training steps; the gradients of the last stay in the stages. Returns its loss.
+/// Errors: a model that does not fit the shape; not enough memory.
+Result<double> run_reference(Workload& workload, std::uint32_t stages, std::uint32_t microbatches, std::uint64_t steps);
+
+/// Whether every stage's W (or B) stand in the table by rising microbatch: then its gradients must equal the reference's
+/// to the last bit. Shape: result[s] for every stage of the schedule's F.
+std::vector<bool> accumulates_in_order(const Table& table);
+
+struct Comparison {
+  std::size_t tensors = 0;
+  /// Equal to the last bit.
+  std::size_t exact = 0;
+  /// Greatest difference of an element over the largest of its tensor, and where.
+  double worst = 0;
+  std::string worst_tensor;
+  /// All stages accumulate in microbatch order, so that everything must be exact.
+  bool must_be_exact = false;
+  /// Everything is exact, or need not be and lies within kGradientTolerance.
+  bool agrees = false;
+};
+
+/// Of an element, relative to the largest of its tensor, where additions are made in another order.
+inline constexpr double kGradientTolerance = 1e-5;
+
+/// Compares the gradients of two workloads of one model, as their last steps left them. Whole numbers must be exact.
+Comparison compare_gradients(const Table& table, Workload& run, Workload& reference);
+
+}  // namespace stave

@@ -1,0 +1,87 @@
+// run: one training run of a Program on the CPU, all devices in this process, each a thread that walks its lanes in order.
+// What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "core/result.h"
+#include "core/timeline.h"
+#include "executor/clock.h"
+#include "executor/rendezvous.h"
+#include "executor/stage/stage.h"
+
+namespace stave {
+
+struct StepReport {
+  /// Counted from 0.
+  std::uint64_t step = 0;
+  /// Mean over the step's tokens, in nats; 0 if nothing is trained.
+  double loss = 0;
+  std::uint64_t tokens = 0;
+  /// Of the wall clock, with the optimizer.
+  double seconds = 0;
+  /// From the start of the first op to the end of the last, on the clock of the run.
+  Ticks makespan_ns = 0;
+  /// 1 less the sum of the ops' lengths over makespan times devices.
+  double bubble = 0;
+};
+
+struct RunOptions {
+  Clock clock = Clock::Wall;
+  std::uint64_t steps = 1;
+  /// Price of every node, in ns; empty is 0. A message is under way for as long; an op that is run as a wait (a declared
+  /// one, any op of the sleep workload) lasts as long. The prices of other ops are not used.
+  std::vector<Ticks> cost_ns;
+  /// Most memory for parameters and buffers together.
+  std::uint64_t memory_bound_bytes = std::uint64_t{4} << 30;
+  /// Set from outside, a signal handler for one, to end the run between two ops.
+  const std::atomic<bool>* interrupt = nullptr;
+  /// Called after every step, from a thread of the run, while all others wait.
+  std::function<void(const StepReport&)> on_step;
+};
+
+/// Median length of the ops of a kind on a stage.
+struct MedianLength {
+  KindId kind;
+  /// Not valid for ops without a stage.
+  StageId stage;
+  Ticks length_ns = 0;
+  std::uint32_t samples = 0;
+};
+
+struct RunReport {
+  /// One step, measured: that of median makespan among the last ones. Ticks are ns, the unit is us; time 0 is the start
+  /// of the step.
+  Timeline timeline;
+  std::uint64_t timeline_step = 0;
+  Ticks makespan_ns = 0;
+  double bubble = 0;
+  /// Over the same last steps, by kind, then stage.
+  std::vector<MedianLength> medians;
+  /// Of every step finished.
+  std::vector<double> losses;
+  /// Kinds of ops that were run as a wait of their cost, because only the schedule knows what they are.
+  std::vector<std::string> declared;
+  std::uint64_t memory_bytes = 0;
+  bool interrupted = false;
+  /// Only of a program lowered unchecked: who waits for whom. The timeline is then empty.
+  std::optional<Deadlock> deadlock;
+};
+
+/// Runs `options.steps` training steps of `program` and leaves the stages in `workload` as the last one left them.
+///
+/// A compute op starts when the one before it on its device and everything it waits for have ended; a message when the
+/// one before it on its edge has started and its producer and everything it waits for have ended. Messages hold up
+/// neither end. A program lowered unchecked (no `order`) is run as one strict queue a device, in which a send waits for
+/// its receive; if that stops, the report says why.
+/// Errors: a program that contradicts itself or is no training step; a model that does not fit it or the memory; an op
+/// that fails or finds other data than it must, with device and op; a loss that is not finite. Never hangs.
+Result<RunReport> run(const Program& program, Workload& workload, const RunOptions& options);
+
+}  // namespace stave

@@ -1,0 +1,231 @@
+#include "executor/stage/block.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "executor/aligned.h"
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/matmul.h"
+
+namespace stave {
+
+namespace {
+
+constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
+
+// Where things lie in a block's stash. Gradients take the place of what their computation used up: that of qkv replaces
+// qkv, that of the widened values before gelu replaces those.
+struct Stash {
+  float* normal1;
+  float* inverse1;
+  float* in1;
+  float* qkv;
+  float* probabilities;
+  float* context;
+  float* normal2;
+  float* inverse2;
+  float* in2;
+  float* wide;
+  float* gelu;
+  float* d_middle;
+  float* d_out;
+  // Sums of this microbatch, in the order of the parameters.
+  float* d_norm1_gain;
+  float* d_norm1_bias;
+  float* d_attention_bias;
+  float* d_projection_bias;
+  float* d_norm2_gain;
+  float* d_norm2_bias;
+  float* d_widen_bias;
+  float* d_narrow_bias;
+  std::size_t floats = 0;
+
+  Stash(const BlockShape& s, float* base) {
+    const std::size_t n = s.tokens();
+    const std::size_t d = s.width;
+    const auto take = [&](std::size_t count) {
+      float* at = base == nullptr ? nullptr : base + floats;
+      floats += round_up(count, kFloatsPerLine);
+      return at;
+    };
+    normal1 = take(n * d);
+    inverse1 = take(n);
+    in1 = take(n * d);
+    qkv = take(n * 3 * d);
+    probabilities = take(s.rows * s.heads * s.sequence * s.sequence);
+    context = take(n * d);
+    normal2 = take(n * d);
+    inverse2 = take(n);
+    in2 = take(n * d);
+    wide = take(n * 4 * d);
+    gelu = take(n * 4 * d);
+    d_middle = take(n * d);
+    d_out = take(n * d);
+    d_norm1_gain = take(d);
+    d_norm1_bias = take(d);
+    d_attention_bias = take(3 * d);
+    d_projection_bias = take(d);
+    d_norm2_gain = take(d);
+    d_norm2_bias = take(d);
+    d_widen_bias = take(4 * d);
+    d_narrow_bias = take(d);
+  }
+};
+
+constexpr bool has(std::uint8_t frozen, Group group) { return (frozen >> static_cast<unsigned>(group) & 1u) != 0; }
+
+// y = beta * y + x W + bias, x[n][inputs].
+void linear(const BlockParameters::Linear& p, const float* values, const float* x, std::size_t n, float beta,
+            float* y) {
+  const auto inputs = static_cast<std::int64_t>(p.weight.rows);
+  const auto outputs = static_cast<std::int64_t>(p.weight.columns);
+  matmul(Layout::Plain, Layout::Plain, static_cast<std::int64_t>(n), outputs, inputs, x, inputs,
+         values + p.weight.offset, outputs, beta, y, outputs);
+  add_bias(y, values + p.bias.offset, n, p.weight.columns);
+}
+
+// dx = dy W^T.
+void linear_input_gradient(const Tensor& w, const float* values, const float* dy, std::size_t n, float* dx) {
+  const auto inputs = static_cast<std::int64_t>(w.rows);
+  const auto outputs = static_cast<std::int64_t>(w.columns);
+  matmul(Layout::Plain, Layout::Transposed, static_cast<std::int64_t>(n), inputs, outputs, dy, outputs,
+         values + w.offset, outputs, 0, dx, inputs);
+}
+
+// dW += x^T dy.
+void linear_weight_gradient(const Tensor& w, const float* x, const float* dy, std::size_t n, float* gradients) {
+  const auto inputs = static_cast<std::int64_t>(w.rows);
+  const auto outputs = static_cast<std::int64_t>(w.columns);
+  matmul(Layout::Transposed, Layout::Plain, inputs, outputs, static_cast<std::int64_t>(n), x, inputs, dy, outputs, 1,
+         gradients + w.offset, outputs);
+}
+
+void attention_forward(const BlockShape& s, const float* qkv, float* probabilities, float* context) {
+  const auto t = static_cast<std::int64_t>(s.sequence);
+  const auto d = static_cast<std::int64_t>(s.width);
+  const auto h = static_cast<std::int64_t>(s.head_width());
+  const float scale = 1.0f / std::sqrt(static_cast<float>(h));
+  for (std::size_t row = 0; row < s.rows; ++row) {
+    for (std::size_t head = 0; head < s.heads; ++head) {
+      const float* q = qkv + row * s.sequence * 3 * s.width + head * s.head_width();
+      const float* k = q + s.width;
+      const float* v = k + s.width;
+      float* p = probabilities + (row * s.heads + head) * s.sequence * s.sequence;
+      matmul(Layout::Plain, Layout::Transposed, t, t, h, q, 3 * d, k, 3 * d, 0, p, t);
+      causal_softmax(p, s.sequence, scale);
+      matmul(Layout::Plain, Layout::Plain, t, h, t, p, t, v, 3 * d, 0,
+             context + row * s.sequence * s.width + head * s.head_width(), d);
+    }
+  }
+}
+
+// qkv becomes its gradient. Scratch: sequence * (sequence + head width) floats.
+void attention_gradient(const BlockShape& s, const float* d_context, const float* probabilities, float* qkv,
+                        float* scratch) {
+  const auto t = static_cast<std::int64_t>(s.sequence);
+  const auto d = static_cast<std::int64_t>(s.width);
+  const auto h = static_cast<std::int64_t>(s.head_width());
+  const float scale = 1.0f / std::sqrt(static_cast<float>(h));
+  float* dp = scratch;
+  float* dq = scratch + round_up(s.sequence * s.sequence, kFloatsPerLine);
+  for (std::size_t row = 0; row < s.rows; ++row) {
+    for (std::size_t head = 0; head < s.heads; ++head) {
+      float* q = qkv + row * s.sequence * 3 * s.width + head * s.head_width();
+      float* k = q + s.width;
+      float* v = k + s.width;
+      const float* p = probabilities + (row * s.heads + head) * s.sequence * s.sequence;
+      const float* dc = d_context + row * s.sequence * s.width + head * s.head_width();
+      matmul(Layout::Plain, Layout::Transposed, t, t, h, dc, d, v, 3 * d, 0, dp, t);
+      matmul(Layout::Transposed, Layout::Plain, t, h, t, p, t, dc, d, 0, v, 3 * d);
+      causal_softmax_gradient(p, dp, s.sequence, scale);
+      matmul(Layout::Plain, Layout::Plain, t, h, t, dp, t, k, 3 * d, 0, dq, h);
+      matmul(Layout::Transposed, Layout::Plain, t, h, t, dp, t, q, 3 * d, 0, k, 3 * d);
+      for (std::size_t i = 0; i < s.sequence; ++i)
+        std::memcpy(q + i * 3 * s.width, dq + i * s.head_width(), s.head_width() * sizeof(float));
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t block_stash_floats(const BlockShape& shape) { return Stash(shape, nullptr).floats; }
+
+std::size_t block_scratch_floats(const BlockShape& s) {
+  const std::size_t attention = round_up(s.sequence * s.sequence, kFloatsPerLine) + s.sequence * s.head_width();
+  return round_up(s.tokens() * 5 * s.width, kFloatsPerLine) + round_up(attention, kFloatsPerLine);
+}
+
+void block_forward(const BlockShape& shape, const BlockParameters& p, const float* values, float* x, float* stash) {
+  const std::size_t n = shape.tokens();
+  const std::size_t d = shape.width;
+  const Stash at(shape, stash);
+  layer_norm(x, values + p.norm1.gain.offset, values + p.norm1.bias.offset, n, d, at.normal1, at.inverse1, at.in1);
+  linear(p.attention, values, at.in1, n, 0, at.qkv);
+  attention_forward(shape, at.qkv, at.probabilities, at.context);
+  linear(p.projection, values, at.context, n, 1, x);
+  layer_norm(x, values + p.norm2.gain.offset, values + p.norm2.bias.offset, n, d, at.normal2, at.inverse2, at.in2);
+  linear(p.widen, values, at.in2, n, 0, at.wide);
+  gelu(at.wide, n * 4 * d, at.gelu);
+  linear(p.narrow, values, at.gelu, n, 1, x);
+}
+
+void block_input_gradient(const BlockShape& shape, const BlockParameters& p, const float* values, std::uint8_t frozen,
+                          float* g, float* stash, float* scratch) {
+  const std::size_t n = shape.tokens();
+  const std::size_t d = shape.width;
+  const Stash at(shape, stash);
+  float* wide = scratch;
+  float* narrow = scratch + n * 4 * d;
+  float* attention = scratch + round_up(n * 5 * d, kFloatsPerLine);
+
+  std::memcpy(at.d_out, g, n * d * sizeof(float));
+  linear_input_gradient(p.narrow.weight, values, g, n, wide);
+  gelu_gradient(wide, n * 4 * d, at.wide);
+  linear_input_gradient(p.widen.weight, values, at.wide, n, narrow);
+  layer_norm_input_gradient(narrow, at.normal2, at.inverse2, values + p.norm2.gain.offset, n, d, g);
+  if (!has(frozen, Group::Narrow)) sum_rows(at.d_out, n, d, at.d_narrow_bias);
+  if (!has(frozen, Group::Widen)) {
+    sum_rows(at.wide, n, 4 * d, at.d_widen_bias);
+    layer_norm_weight_gradient(narrow, at.normal2, n, d, at.d_norm2_gain, at.d_norm2_bias);
+  }
+
+  std::memcpy(at.d_middle, g, n * d * sizeof(float));
+  linear_input_gradient(p.projection.weight, values, g, n, narrow);
+  attention_gradient(shape, narrow, at.probabilities, at.qkv, attention);
+  linear_input_gradient(p.attention.weight, values, at.qkv, n, narrow);
+  layer_norm_input_gradient(narrow, at.normal1, at.inverse1, values + p.norm1.gain.offset, n, d, g);
+  if (!has(frozen, Group::Projection)) sum_rows(at.d_middle, n, d, at.d_projection_bias);
+  if (!has(frozen, Group::Attention)) {
+    sum_rows(at.qkv, n, 3 * d, at.d_attention_bias);
+    layer_norm_weight_gradient(narrow, at.normal1, n, d, at.d_norm1_gain, at.d_norm1_bias);
+  }
+}
+
+void block_weight_gradient(const BlockShape& shape, const BlockParameters& p, std::uint8_t frozen, float* gradients,
+                           const float* stash) {
+  const std::size_t n = shape.tokens();
+  const Stash at(shape, const_cast<float*>(stash));
+  const auto add_sum = [&](const Tensor& t, const float* sum) { add(gradients + t.offset, sum, t.count()); };
+  if (!has(frozen, Group::Attention)) {
+    linear_weight_gradient(p.attention.weight, at.in1, at.qkv, n, gradients);
+    add_sum(p.attention.bias, at.d_attention_bias);
+    add_sum(p.norm1.gain, at.d_norm1_gain);
+    add_sum(p.norm1.bias, at.d_norm1_bias);
+  }
+  if (!has(frozen, Group::Projection)) {
+    linear_weight_gradient(p.projection.weight, at.context, at.d_middle, n, gradients);
+    add_sum(p.projection.bias, at.d_projection_bias);
+  }
+  if (!has(frozen, Group::Widen)) {
+    linear_weight_gradient(p.widen.weight, at.in2, at.wide, n, gradients);
+    add_sum(p.widen.bias, at.d_widen_bias);
+    add_sum(p.norm2.gain, at.d_norm2_gain);
+    add_sum(p.norm2.bias, at.d_norm2_bias);
+  }
+  if (!has(frozen, Group::Narrow)) {
+    linear_weight_gradient(p.narrow.weight, at.gelu, at.d_out, n, gradients);
+    add_sum(p.narrow.bias, at.d_narrow_bias);
+  }
+}
+
+}  // namespace stave

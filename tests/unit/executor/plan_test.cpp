@@ -1,0 +1,176 @@
+#include "executor/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "executor/run.h"
+#include "executor/stage/integer.h"
+#include "make_program.h"
+
+namespace stave {
+namespace {
+
+using test::make;
+
+std::string refusal(const Program& p) {
+  const Result<Plan> plan = make_plan(p, true);
+  return plan.ok() ? "" : plan.failure().message;
+}
+
+TEST_CASE("what is no training step is refused") {
+  test::Order order = test::one_f_one_b(2, 2);
+  CHECK(refusal(make(order, 2, 2)).empty());
+  order = test::split_1f1b(2, 2, false);
+  order[1].pop_back();
+  CHECK(refusal(make(order, 2, 2)).find("stage 1, microbatch 1 is not complete") != std::string::npos);
+  order = test::one_f_one_b(2, 2);
+  order[1].push_back({'W', 1, 0});
+  CHECK(refusal(make(order, 2, 2)) == "W(1, 0) repeats work that another op has done");
+  order = {{{'F', 0, 0}, {'B', 0, 0}}, {{'F', 0, 1}, {'B', 0, 1}}};
+  CHECK(refusal(make(order, 1, 2)) == "stage 0 lies on devices 0 and 1; replicas are not run yet");
+}
+
+TEST_CASE("a program that contradicts itself is refused, not run") {
+  const Program good = make(test::one_f_one_b(3, 4), 3, 4);
+  const auto broken = [&](auto change) {
+    Program p = good;
+    change(p);
+    return !refusal(p).empty();
+  };
+  CHECK(broken([](Program& p) { p.messages[0].in_slot = 99; }));
+  CHECK(broken([](Program& p) { p.messages[0].edge = EdgeId(99); }));
+  CHECK(broken([](Program& p) { p.messages[0].consumer = 9999; }));
+  CHECK(broken([](Program& p) { std::swap(p.messages[0].producer, p.messages[0].consumer); }));
+  CHECK(broken([](Program& p) { p.waits.items[0] = NodeId(9999); }));
+  CHECK(broken([](Program& p) { p.waits.first.pop_back(); }));
+  CHECK(broken([](Program& p) { p.reads.items[0].slot = 99; }));
+  CHECK(broken([](Program& p) { p.writes.items[0].payload = 9; }));
+  CHECK(broken([](Program& p) { p.stash[3] = 99; }));
+  CHECK(broken([](Program& p) { p.stash[3] = UINT32_MAX; }));
+  CHECK(broken([](Program& p) { p.slots.resize(1); }));
+  CHECK(broken([](Program& p) { p.table.entries[0] = OpId(9999); }));
+  CHECK(broken([](Program& p) { p.table.first.back() = 3; }));
+  CHECK(broken([](Program& p) { p.issue.items[0] = NodeId(9999); }));
+  CHECK(broken([](Program& p) { p.payloads[1] = "something"; }));
+}
+
+TEST_CASE("nodes that wait for one another are refused, so that no run hangs") {
+  Program p = make(test::one_f_one_b(2, 2), 2, 2);
+  Rows<NodeId> waits;
+  for (std::uint32_t n = 0; n < p.nodes(); ++n) {
+    waits.items.insert(waits.items.end(), p.waits[n].begin(), p.waits[n].end());
+    // The first op of device 0 waits for the last one of device 1.
+    if (n == 0) waits.items.push_back(NodeId(p.table.size() - 1));
+    waits.end_row();
+  }
+  p.waits = waits;
+  CHECK(refusal(p) == "the program cannot finish: F(0, 0) on device 0 waits for ever");
+}
+
+// Takes one wait of the program away.
+Program without(const Program& good, std::uint32_t dropped) {
+  Program p = good;
+  Rows<NodeId> waits;
+  std::uint32_t seen = 0;
+  for (std::uint32_t n = 0; n < good.nodes(); ++n) {
+    for (NodeId before : good.waits[n])
+      if (seen++ != dropped) waits.items.push_back(before);
+    waits.end_row();
+  }
+  p.waits = waits;
+  return p;
+}
+
+#if !defined(__SANITIZE_THREAD__)
+// Integer stages of which one is slow to end its forwards.
+struct Slow : IntegerWorkload {
+  struct Late : Stage {
+    Stage* inner = nullptr;
+    void begin_step(std::uint64_t step) override { inner->begin_step(step); }
+    void forward(std::uint32_t m, const std::byte* x, std::byte* y, std::byte* s) override {
+      const std::atomic<bool> never = false;
+      sleep_until_ns(now_ns() + 2'000'000, never);
+      inner->forward(m, x, y, s);
+    }
+    void input_gradient(std::uint32_t m, const std::byte* g, std::byte* d, std::byte* s) override {
+      inner->input_gradient(m, g, d, s);
+    }
+    void weight_gradient(std::uint32_t m, std::byte* s) override { inner->weight_gradient(m, s); }
+    void optimizer_step() override { inner->optimizer_step(); }
+    double loss() const override { return inner->loss(); }
+  };
+  explicit Slow(std::uint32_t slow_stage) : slow(slow_stage) {}
+  Stage* stage(StageId s) override {
+    if (s.value != slow) return IntegerWorkload::stage(s);
+    late.inner = IntegerWorkload::stage(s);
+    return &late;
+  }
+  std::uint32_t slow;
+  Late late;
+};
+
+TEST_CASE("a wait for data that is missing is found at the first read") {
+  const Program good = make(test::one_f_one_b(2, 2), 2, 2);
+  for (std::uint32_t i = 0; i < good.waits.items.size(); ++i) {
+    // The wait of device 1's first op for its message.
+    if (i < good.waits.first[good.table.first[1]] || i >= good.waits.first[good.table.first[1] + 1]) continue;
+    Slow slow(0);
+    const Result<RunReport> report = run(without(good, i), slow, RunOptions{});
+    REQUIRE(!report);
+    CHECK(report.failure().message ==
+          "F(1, 0) on device 1, step 1: slot 0 holds nothing, but the activation of F(0, 0) of step 1 (384 bytes) "
+          "is due");
+  }
+}
+
+TEST_CASE("a wait for a slot that is missing is found: data is written over before it was read") {
+  // GPipe through as few slots as there can be: the second activation may not arrive before the first is read. With a
+  // slow first reader and that wait gone, it does.
+  const Program good = make(test::gpipe(2, 6), 2, 6);
+  std::uint32_t dropped = 0;
+  std::uint32_t found = 0;
+  for (std::uint32_t i = 0; i < good.waits.items.size(); ++i) {
+    std::uint32_t waiter = 0;
+    while (good.waits.first[waiter + 1] <= i) ++waiter;
+    // Messages that wait for the reader of what lay in their slot.
+    if (!good.is_message(NodeId(waiter)) || good.is_message(good.waits.items[i])) continue;
+    ++dropped;
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      Slow slow(1);
+      const Result<RunReport> report = run(without(good, i), slow, RunOptions{});
+      if (report.ok()) continue;
+      CHECK(report.failure().message.find("is due") != std::string::npos);
+      ++found;
+      break;
+    }
+  }
+  CHECK(dropped > 0);
+  CHECK(found > 0);
+}
+#endif
+
+TEST_CASE("a declared op is run as a wait of its cost and named") {
+  test::Order order = test::one_f_one_b(2, 2);
+  Table table = test::make_table(order, 2, 2);
+  OpKind kind;
+  kind.name = "R";
+  kind.indices = {{"s", IndexRole::Stage, 2}, {"m", IndexRole::Microbatch, 2}};
+  REQUIRE(table.ops.add(kind));
+  const std::uint32_t index[] = {1, 0};
+  table.entries.push_back(table.ops.id(table.ops.find("R"), index));
+  ++table.first.back();
+  const Program p = test::lower_by_hand(table, 2, 2);
+  IntegerWorkload integers;
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.cost_ns.assign(p.nodes(), 7);
+  const Result<RunReport> report = run(p, integers, options);
+  REQUIRE(report);
+  CHECK(report.value().declared == std::vector<std::string>{"R"});
+  const std::uint32_t last = p.table.size() - 1;
+  CHECK(report.value().timeline.end[last] - report.value().timeline.start[last] == 7);
+}
+
+}  // namespace
+}  // namespace stave

@@ -1,0 +1,328 @@
+#include "executor/run.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "executor/aligned.h"
+#include "executor/random.h"
+#include "executor/reference.h"
+#include "executor/stage/integer.h"
+#include "executor/stage/sleep.h"
+#include "make_program.h"
+
+namespace stave {
+namespace {
+
+using test::make;
+
+// The times that follow from the length of every node: the recurrence of a Program, told once more.
+Timeline recurrence(const Program& p, const std::vector<Ticks>& length) {
+  Timeline t;
+  t.start.assign(p.nodes(), 0);
+  t.end.assign(p.nodes(), 0);
+  std::vector<Ticks> lane(p.table.devices(), 0);
+  std::vector<Ticks> edge(p.edges.size(), 0);
+  for (NodeId n : p.order) {
+    Ticks start = 0;
+    for (NodeId before : p.waits[n.value]) start = std::max(start, t.end[before.value]);
+    if (p.is_message(n)) {
+      const Message& m = p.message(n);
+      start = std::max({start, edge[m.edge.value], t.end[m.producer]});
+      edge[m.edge.value] = start;
+    } else {
+      start = std::max(start, lane[p.table.device_of(n.value).value]);
+    }
+    t.start[n.value] = start;
+    t.end[n.value] = start + length[n.value];
+    if (!p.is_message(n)) lane[p.table.device_of(n.value).value] = t.end[n.value];
+  }
+  return t;
+}
+
+std::vector<Ticks> costs(const Program& p, Ticks op, Ticks message) {
+  std::vector<Ticks> result(p.nodes(), op);
+  std::fill(result.begin() + p.table.size(), result.end(), message);
+  return result;
+}
+
+TEST_CASE("sleeps on the virtual clock take exactly their costs: 1F1B 33, split with late W") {
+  const Program p = make(test::one_f_one_b(4, 8), 4, 8);
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.cost_ns.assign(p.nodes(), 0);
+  for (std::uint32_t i = 0; i < p.table.size(); ++i)
+    options.cost_ns[i] = p.table.ops.kind(p.table.entries[i]).name == "B" ? 2 : 1;
+  SleepWorkload sleep;
+  const Result<RunReport> report = run(p, sleep, options);
+  REQUIRE(report);
+  CHECK(report.value().makespan_ns == 33);
+  CHECK(report.value().bubble == doctest::Approx(3.0 / 11));
+  const Timeline expected = recurrence(p, options.cost_ns);
+  CHECK(report.value().timeline.start == expected.start);
+  CHECK(report.value().timeline.end == expected.end);
+  CHECK(report.value().timeline.unit == "us");
+}
+
+TEST_CASE("on the virtual clock the timeline follows from the length of each op, exactly") {
+  const Program p = make(test::split_1f1b(4, 8, false), 4, 8);
+  IntegerWorkload integers(4096);
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.steps = 5;
+  options.cost_ns = costs(p, 0, 3000);
+  const Result<RunReport> report = run(p, integers, options);
+  REQUIRE(report);
+  const Timeline& t = report.value().timeline;
+  std::vector<Ticks> lengths(p.nodes());
+  for (std::uint32_t n = 0; n < p.nodes(); ++n) lengths[n] = t.end[n] - t.start[n];
+  CHECK(*std::min_element(lengths.begin(), lengths.begin() + p.table.size()) > 0);
+  for (std::uint32_t n = p.table.size(); n < p.nodes(); ++n) CHECK(lengths[n] == 3000);
+  const Timeline expected = recurrence(p, lengths);
+  CHECK(t.start == expected.start);
+  CHECK(t.end == expected.end);
+  CHECK(report.value().losses.size() == 5);
+  // F, I and W of four stages.
+  CHECK(report.value().medians.size() == 12);
+  for (const MedianLength& median : report.value().medians) CHECK(median.samples == 8 * 4);
+}
+
+TEST_CASE("sleeps on the wall clock come close to their costs") {
+  const Program p = make(test::one_f_one_b(4, 4), 4, 4);
+  SleepWorkload sleep;
+  RunOptions options;
+  options.cost_ns = costs(p, 3'000'000, 1'000'000);
+  const Result<RunReport> report = run(p, sleep, options);
+  REQUIRE(report);
+  const Timeline exact = recurrence(p, options.cost_ns);
+  const Ticks expected = *std::max_element(exact.end.begin(), exact.end.end());
+  CHECK(report.value().makespan_ns >= expected);
+  // Wide, for machines under load; the benchmark has the figure.
+  CHECK(report.value().makespan_ns < 2 * expected);
+  for (std::uint32_t n = 0; n < p.nodes(); ++n)
+    for (NodeId before : p.waits[n]) CHECK(report.value().timeline.start[n] >= report.value().timeline.end[before.value]);
+}
+
+// Integer stages whose ops take a random while, some yielding and some sleeping.
+class Jittered : public Workload {
+ public:
+  Jittered(std::uint64_t seed, FreezeRatios freeze = {}) : inner_(48, 1, std::move(freeze)), seed_(seed) {}
+  Result<void> configure(std::uint32_t s, std::uint32_t m) override { return inner_.configure(s, m); }
+  void create() override {
+    inner_.create();
+    while (inner_.parameter_bytes() / (2 * 48 * 8) > stages_.size())
+      stages_.push_back(std::make_unique<Late>(
+          *inner_.stage(StageId(static_cast<std::uint32_t>(stages_.size()))), mix(seed_, stages_.size())));
+  }
+  Stage* stage(StageId s) override { return stages_[s.value].get(); }
+  std::size_t payload_bytes(std::string_view payload) const override { return inner_.payload_bytes(payload); }
+  std::size_t stash_bytes(StageId s) const override { return inner_.stash_bytes(s); }
+  std::uint64_t parameter_bytes() const override { return inner_.parameter_bytes(); }
+
+ private:
+  class Late : public Stage {
+   public:
+    Late(Stage& inner, std::uint64_t seed) : inner_(inner), random_(seed) {}
+    void begin_step(std::uint64_t step) override { inner_.begin_step(step); }
+    void forward(std::uint32_t m, const std::byte* x, std::byte* y, std::byte* stash) override {
+      wait();
+      inner_.forward(m, x, y, stash);
+    }
+    void input_gradient(std::uint32_t m, const std::byte* g, std::byte* dx, std::byte* stash) override {
+      wait();
+      inner_.input_gradient(m, g, dx, stash);
+    }
+    void weight_gradient(std::uint32_t m, std::byte* stash) override {
+      wait();
+      inner_.weight_gradient(m, stash);
+    }
+    void optimizer_step() override { inner_.optimizer_step(); }
+    double loss() const override { return inner_.loss(); }
+    std::vector<ParameterView> parameters() const override { return inner_.parameters(); }
+
+   private:
+    void wait() {
+      const std::uint64_t what = random_.below(4);
+      if (what == 0) std::this_thread::yield();
+      if (what == 1) std::this_thread::sleep_for(std::chrono::microseconds(random_.below(200)));
+    }
+    Stage& inner_;
+    RandomStream random_;
+  };
+  IntegerWorkload inner_;
+  std::uint64_t seed_;
+  std::vector<std::unique_ptr<Late>> stages_;
+};
+
+TEST_CASE("integers: random legal tables with random delays agree with the reference to the last bit") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed);
+    const auto devices = static_cast<std::uint32_t>(1 + random.below(5));
+    const auto stages = static_cast<std::uint32_t>(devices + random.below(devices + 2));
+    const auto microbatches = static_cast<std::uint32_t>(1 + random.below(7));
+    std::vector<std::uint32_t> place(stages);
+    for (std::uint32_t s = 0; s < stages; ++s)
+      place[s] = s < devices ? s : static_cast<std::uint32_t>(random.below(devices));
+    FreezeRatios freeze;
+    for (std::uint32_t i = 0; i < stages * microbatches && seed % 2 == 0; ++i) freeze.ratio.push_back(random.uniform());
+    const Program p = make(test::random_order(seed, place, devices, microbatches), stages, microbatches);
+    Jittered jittered(seed, freeze);
+    IntegerWorkload plain(48, 1, freeze);
+    RunOptions options;
+    options.steps = 3;
+    if (seed % 3 == 0) options.clock = Clock::Virtual;
+    if (seed % 3 == 1) {
+      options.cost_ns = costs(p, 0, 0);
+      for (std::uint32_t n = p.table.size(); n < p.nodes(); ++n)
+        options.cost_ns[n] = static_cast<Ticks>(random.below(100'000));
+    }
+    const Result<RunReport> report = run(p, jittered, options);
+    REQUIRE_MESSAGE(report, report.failure().message);
+    const Result<double> loss = run_reference(plain, stages, microbatches, 3);
+    REQUIRE(loss);
+    CHECK(report.value().losses.back() == loss.value());
+    const Comparison comparison = compare_gradients(p.table, jittered, plain);
+    CHECK(comparison.agrees);
+    CHECK(comparison.exact == comparison.tensors);
+  }
+}
+
+TEST_CASE("integers: a stale, swapped or doubled buffer changes the gradients") {
+  IntegerWorkload workload;
+  REQUIRE(workload.configure(1, 2));
+  const auto gradients = [&](std::uint32_t first, std::uint32_t second, int times) {
+    workload.create();
+    Stage& stage = *workload.stage(StageId(0));
+    stage.begin_step(0);
+    const AlignedBytes stashes[] = {AlignedBytes(workload.stash_bytes(StageId(0))),
+                                    AlignedBytes(workload.stash_bytes(StageId(0)))};
+    for (std::uint32_t m : {0u, 1u}) stage.forward(m, nullptr, nullptr, stashes[m].data());
+    stage.input_gradient(0, nullptr, nullptr, stashes[first].data());
+    stage.input_gradient(1, nullptr, nullptr, stashes[second].data());
+    for (int i = 0; i < times; ++i) stage.weight_gradient(0, stashes[first].data());
+    stage.weight_gradient(1, stashes[second].data());
+    const ParameterView p = stage.parameters().front();
+    const auto* g = static_cast<const std::uint64_t*>(p.gradient);
+    return std::vector<std::uint64_t>(g, g + p.count);
+  };
+  const auto right = gradients(0, 1, 1);
+  CHECK(gradients(0, 1, 1) == right);
+  CHECK(gradients(1, 0, 1) != right);
+  CHECK(gradients(0, 1, 2) != right);
+  CHECK(gradients(0, 1, 0) != right);
+}
+
+class Throwing : public IntegerWorkload {
+ public:
+  void create() override {
+    IntegerWorkload::create();
+    bad_ = std::make_unique<Bad>();
+  }
+  Stage* stage(StageId s) override { return s.value == 2 ? bad_.get() : IntegerWorkload::stage(s); }
+
+ private:
+  struct Bad : Stage {
+    void begin_step(std::uint64_t) override {}
+    void forward(std::uint32_t m, const std::byte*, std::byte*, std::byte*) override {
+      if (m == 3) throw std::runtime_error("the disk is on fire");
+    }
+    void input_gradient(std::uint32_t, const std::byte*, std::byte*, std::byte*) override {}
+    void weight_gradient(std::uint32_t, std::byte*) override {}
+    void optimizer_step() override {}
+  };
+  std::unique_ptr<Bad> bad_;
+};
+
+TEST_CASE("an op that fails ends the run, and is named") {
+  const Program p = make(test::one_f_one_b(4, 8), 4, 8);
+  Throwing throwing;
+  const Result<RunReport> report = run(p, throwing, RunOptions{});
+  REQUIRE(!report);
+  CHECK(report.failure().message == "F(2, 3) on device 2, step 1: the disk is on fire");
+}
+
+TEST_CASE("an interrupt ends a run that would take an hour") {
+  const Program p = make(test::one_f_one_b(4, 4), 4, 4);
+  SleepWorkload sleep;
+  std::atomic<bool> interrupt = false;
+  RunOptions options;
+  options.cost_ns = costs(p, 3'600'000'000'000, 0);
+  options.interrupt = &interrupt;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    interrupt = true;
+  });
+  const Ticks before = now_ns();
+  const Result<RunReport> report = run(p, sleep, options);
+  later.join();
+  REQUIRE(report);
+  CHECK(report.value().interrupted);
+  CHECK(report.value().losses.empty());
+  CHECK(now_ns() - before < 5'000'000'000);
+}
+
+TEST_CASE("steps are reported one by one, and a callback may end the run by throwing") {
+  const Program p = make(test::one_f_one_b(2, 2), 2, 2);
+  IntegerWorkload integers;
+  RunOptions options;
+  options.steps = 4;
+  std::vector<std::uint64_t> seen;
+  options.on_step = [&](const StepReport& step) { seen.push_back(step.step); };
+  REQUIRE(run(p, integers, options));
+  CHECK(seen == std::vector<std::uint64_t>{0, 1, 2, 3});
+  options.on_step = [](const StepReport&) { throw std::runtime_error("no more"); };
+  const Result<RunReport> report = run(p, integers, options);
+  REQUIRE(!report);
+  CHECK(report.failure().message.find("no more") != std::string::npos);
+}
+
+TEST_CASE("a loss that is not finite ends the run") {
+  struct Infinite : IntegerWorkload {
+    struct Last : Stage {
+      void begin_step(std::uint64_t) override {}
+      void forward(std::uint32_t, const std::byte*, std::byte*, std::byte*) override {}
+      void input_gradient(std::uint32_t, const std::byte*, std::byte*, std::byte*) override {}
+      void weight_gradient(std::uint32_t, std::byte*) override {}
+      void optimizer_step() override {}
+      double loss() const override { return std::nan(""); }
+    };
+    Last last;
+    Stage* stage(StageId s) override { return s.value == 1 ? &last : IntegerWorkload::stage(s); }
+  };
+  const Program p = make(test::one_f_one_b(2, 2), 2, 2);
+  Infinite infinite;
+  CHECK(run(p, infinite, RunOptions{}).failure().message ==
+        "the loss of step 1 is not finite; try a lower learning rate");
+}
+
+TEST_CASE("settings of a run are checked") {
+  const Program p = make(test::one_f_one_b(2, 2), 2, 2);
+  const auto message = [&](const RunOptions& options, std::uint32_t words) {
+    IntegerWorkload integers(words);
+    const Result<RunReport> report = run(p, integers, options);
+    return report.ok() ? "" : report.failure().message;
+  };
+  RunOptions options;
+  CHECK(message(options, 48).empty());
+  options.steps = 0;
+  CHECK(message(options, 48) == "steps is 0, but must lie between 1 and 1000000");
+  options = {};
+  options.cost_ns = {1};
+  CHECK(message(options, 48) == "the prices do not fit the program");
+  options.cost_ns.assign(p.nodes(), kMaxTicks);
+  CHECK(message(options, 48) == "a price is negative, or all together are too long to keep");
+  options.cost_ns.assign(p.nodes(), -1);
+  CHECK(!message(options, 48).empty());
+  options = {};
+  options.memory_bound_bytes = 1000;
+  CHECK(message(options, 1u << 20).find("more than the bound of 0 MiB") != std::string::npos);
+  CHECK(message({}, 1u << 21) == "the integer workload has 1 to 1048576 words a stage, not 2097152");
+}
+
+}  // namespace
+}  // namespace stave
