@@ -30,6 +30,10 @@ inline constexpr Kind kKinds[] = {
     {"unexpected-character", "a character that the language does not use"},
     {"unknown-keyword", "a word that begins no statement or declaration"},
     {"unopened-bracket", "a closing bracket that closes nothing"},
+    // Ordering.
+    {"cost-overflow", "costs that cannot be counted in whole ticks"},
+    {"limit-impossible", "a `limit` that no order of the device can keep"},
+    {"limit-stops-list", "a list that waits for its own `limit` for ever"},
 };
 
 constexpr bool known_kind(std::string_view name) {
