@@ -158,6 +158,7 @@ class Drawing {
     std::string line = fmt::format("{:<{}}", fmt::format("device {}", device.value), heading_);
     std::uint32_t column = 0;
     bool after_box = false;
+    bool goes_on = false;
     const auto idle_until = [&](std::uint32_t until) {
       if (column >= until) return;
       // A bar ends the box before, so that its length can be seen.
@@ -176,8 +177,9 @@ class Drawing {
       line += box(device, op, end - begin, timeline_.start[position] >= scale_.begin);
       column = end;
       after_box = true;
+      goes_on = timeline_.end[position] > scale_.end;
     }
-    if (after_box && scale_.bars && !options_.colour) line += glyphs_.bar;
+    if (after_box && !goes_on && scale_.bars && !options_.colour) line += glyphs_.bar;
     line.erase(line.find_last_not_of(' ') + 1);
     return line + "\n";
   }
