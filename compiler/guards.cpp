@@ -39,8 +39,8 @@ constexpr std::array<Lookalike, 14> kLookalikes = {{{"\u2013", "-"},
 char closing(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
 
 /// Words that stand at the beginning of a line only outside all brackets.
-constexpr std::array<std::string_view, 12> kOutermost = {"schedule", "use",     "require", "place", "route",  "op",
-                                                         "on",       "expect",  "cost",    "table", "freeze", "memory"};
+constexpr std::array<std::string_view, 12> kOutermost = {"schedule", "use",    "require", "place", "route",  "op",
+                                                         "on",       "expect", "cost",    "table", "freeze", "memory"};
 
 class Guard {
  public:
@@ -217,7 +217,8 @@ class Guard {
       Diagnostic diagnostic = make("unclosed-bracket", top.at, top.at + 1,
                                    std::string("`") + top.bracket + "` is not closed before `" + c + "`");
       diagnostic.primary.text = "opened here";
-      diagnostic.labels.push_back({{source_, at_, at_ + 1}, std::string("`") + closing(top.bracket) + "` is needed first"});
+      diagnostic.labels.push_back(
+          {{source_, at_, at_ + 1}, std::string("`") + closing(top.bracket) + "` is needed first"});
       sink_.add(std::move(diagnostic));
       return false;
     }
@@ -229,8 +230,8 @@ class Guard {
 
   std::optional<GuardedText> unclosed() {
     const Open bracket = hint_ ? hint_bracket_ : open_.back();
-    Diagnostic diagnostic = make("unclosed-bracket", bracket.at, bracket.at + 1,
-                                 std::string("`") + bracket.bracket + "` is never closed");
+    Diagnostic diagnostic =
+        make("unclosed-bracket", bracket.at, bracket.at + 1, std::string("`") + bracket.bracket + "` is never closed");
     diagnostic.primary.text = "opened here";
     if (hint_) diagnostic.labels.push_back(*hint_);
     diagnostic.fix = std::string("add `") + closing(bracket.bracket) + "`";

@@ -48,6 +48,27 @@ std::strong_ordering operator<=>(Rational a, Rational b) {
   return Wide(a.numerator_) * b.denominator_ <=> Wide(b.numerator_) * a.denominator_;
 }
 
+std::optional<Rational> parse_decimal(std::string_view text) {
+  // Zeros behind the last digit after the point say nothing.
+  if (text.find('.') != std::string_view::npos)
+    while (text.back() == '0') text.remove_suffix(1);
+  // Numerator and denominator are brought to lowest terms at the end, so they may be larger than the result.
+  constexpr Wide kLimit = Wide(1) << 100;
+  Wide numerator = 0;
+  Wide denominator = 1;
+  bool fraction = false;
+  for (const char c : text) {
+    if (c == '.') {
+      fraction = true;
+      continue;
+    }
+    numerator = numerator * 10 + (c - '0');
+    if (fraction) denominator *= 10;
+    if (numerator > kLimit || denominator > kLimit) return std::nullopt;
+  }
+  return Rational::make(numerator, denominator);
+}
+
 std::optional<Rational> add(Rational a, Rational b) {
   return Rational::make(Wide(a.numerator()) * b.denominator() + Wide(b.numerator()) * a.denominator(),
                         Wide(a.denominator()) * b.denominator());

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace stave {
 
@@ -35,6 +36,9 @@ class Rational {
   std::int64_t numerator_ = 0;
   std::int64_t denominator_ = 1;
 };
+
+/// The exact value of `12` or `0.25`: digits, perhaps a point and more digits. None if it does not fit.
+std::optional<Rational> parse_decimal(std::string_view text);
 
 /// None on overflow, or on division by zero.
 std::optional<Rational> add(Rational a, Rational b);

@@ -25,18 +25,24 @@ constexpr std::string_view kBlue = "\x1b[1;34m";
 
 std::string_view word(Severity severity) {
   switch (severity) {
-    case Severity::Error: return "error";
-    case Severity::Warning: return "warning";
-    case Severity::Note: return "note";
+    case Severity::Error:
+      return "error";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Note:
+      return "note";
   }
   return "";
 }
 
 std::string_view colour_of(Severity severity) {
   switch (severity) {
-    case Severity::Error: return kRed;
-    case Severity::Warning: return kYellow;
-    case Severity::Note: return kBlue;
+    case Severity::Error:
+      return kRed;
+    case Severity::Warning:
+      return kYellow;
+    case Severity::Note:
+      return kBlue;
   }
   return "";
 }
@@ -125,7 +131,8 @@ class Snippets {
 
   void place(const Label& label, bool primary, std::vector<Line>& lines) const {
     const Source& source = sources_[label.span.source];
-    const std::uint32_t begin = std::min<std::uint32_t>(label.span.begin, static_cast<std::uint32_t>(source.text.size()));
+    const std::uint32_t begin =
+        std::min<std::uint32_t>(label.span.begin, static_cast<std::uint32_t>(source.text.size()));
     const std::uint32_t number = sources_.place(label.span.source, begin).line;
     const std::uint32_t first = source.lines[number - 1];
     const std::uint32_t last = line_end(source, number);

@@ -18,9 +18,9 @@ struct RenderStyle {
   std::uint32_t width = 100;
 };
 
-/// Each diagnostic with the lines it speaks of, marked `^^^` where it is wrong and `---` at its other places. A tab is as
-/// wide as up to 4 blanks, a control character is shown as `?`. ASCII but for what the source holds.
-/// Ends with a count if some were dropped. Empty without diagnostics.
+/// Each diagnostic with the lines it speaks of, marked `^^^` where it is wrong and `---` at its other places. A tab is
+/// as wide as up to 4 blanks, a control character is shown as `?`. ASCII but for what the source holds. Ends with a
+/// count if some were dropped. Empty without diagnostics.
 std::string render_snippets(const Sources& sources, const Diagnostics& diagnostics, const RenderStyle& style = {});
 
 /// Each diagnostic as one line: `file:line:column: error: message [kind]`.

@@ -19,8 +19,9 @@ struct Lexeme {
   LexemeKind kind = LexemeKind::End;
   std::string_view text;
   Span span;
-  /// Brackets open around it; an opening bracket is outside itself, a closing one too.
+  /// Brackets open around it; a bracket is outside itself.
   std::uint32_t depth = 0;
+  std::size_t line = 0;
   bool first_of_line = false;
 };
 
@@ -32,12 +33,12 @@ struct SyntaxError {
   std::size_t at = 0;
   /// The rules of the grammar it was in, innermost first.
   std::vector<std::string_view> rules;
-  /// What it could have used, as a message names it ("`=`", "a name"); empty if that is unclear or much.
+  /// What it could have used, as the grammar names it ("'='", "Name"; "" is the end); empty if that is unclear.
   std::vector<std::string> expected;
 };
 
-/// The word of the language, and not a name of the author's.
-bool is_keyword(std::string_view word);
+/// Appends the token that stands at a place, on a line; a Symbol that is a word becomes a Keyword.
+void append_lexeme(std::vector<Lexeme>& lexemes, LexemeKind kind, const Sources& sources, Span span, std::size_t line);
 
 Diagnostic explain(const std::vector<Lexeme>& lexemes, const SyntaxError& error);
 

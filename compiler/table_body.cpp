@@ -17,7 +17,12 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 class TableReader {
  public:
   TableReader(const Sources& sources, Span body, Ast& ast, TableDecl& into, Diagnostics& sink)
-      : text_(sources[body.source].text), source_(body.source), at_(body.begin), end_(body.end), ast_(ast), into_(into),
+      : text_(sources[body.source].text),
+        source_(body.source),
+        at_(body.begin),
+        end_(body.end),
+        ast_(ast),
+        into_(into),
         sink_(sink) {}
 
   void run() {
@@ -73,7 +78,8 @@ class TableReader {
     }
     // `0 F0`: a number alone is no cell, so its colon is missing.
     if (digits_end < end_ && !is_blank(text_[digits_end])) return row_missing();
-    error("table-row", at_, digits_end, "`:` is missing after device " + std::string(text_.substr(at_, digits_end - at_)),
+    error("table-row", at_, digits_end,
+          "`:` is missing after device " + std::string(text_.substr(at_, digits_end - at_)),
           "a row is a device, a colon and its ops: `0: F0 F1 B0 B1`");
     at_ = digits_end;
     in_row_ = true;

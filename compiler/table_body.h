@@ -9,8 +9,8 @@
 namespace stave {
 
 /// Reads the rows and cells in `body` into `into`; calls such as `Decode(0, 1, 2)` become expressions of `ast`.
-/// Errors: `table-row`, `table-cell`, `number-too-large`; a bad cell is left out. Stops after Diagnostics::kMost errors.
-/// Cost: a few nanoseconds a byte, 20 bytes a cell.
+/// Errors: `table-row`, `table-cell`, `number-too-large`; a bad cell is left out. Stops after Diagnostics::kMost
+/// errors. Cost: a few nanoseconds a byte, 20 bytes a cell.
 void read_table_body(const Sources& sources, Span body, Ast& ast, TableDecl& into, Diagnostics& sink);
 
 }  // namespace stave
