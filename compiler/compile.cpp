@@ -1,0 +1,44 @@
+#include "compiler/compile.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check.h"
+#include "compiler/code.h"
+#include "compiler/library.h"
+#include "compiler/parse.h"
+#include "core/check.h"
+
+namespace stave {
+
+std::string Compiled::name() const { return code->name; }
+
+std::vector<std::string> Compiled::parameters() const {
+  std::vector<std::string> result;
+  for (const ParameterCode& parameter : code->parameters) result.push_back(parameter.name);
+  return result;
+}
+
+std::optional<Compiled> compile(Sources& sources, SourceId source, Diagnostics& sink) {
+  std::optional<Ast> file = parse(sources, source, sink);
+  if (!file) return std::nullopt;
+  Diagnostics library_sink;
+  const SourceId library_source = sources.add(kTrainingName, kTrainingText);
+  const std::optional<Ast> library = parse(sources, library_source, library_sink);
+  STAVE_CHECK(library.has_value(), "the library's declarations cannot be read");
+  std::optional<Code> code = check(*library, std::move(*file), sink);
+  if (!code) return std::nullopt;
+  return Compiled{std::make_shared<const Code>(std::move(*code))};
+}
+
+std::optional<Compiled> override_costs(const Compiled& compiled, const Sources& sources, SourceId argument,
+                                       Diagnostics& sink) {
+  Ast ast;
+  ast.source = argument;
+  const std::optional<std::vector<ValueLine>> lines = parse_costs(sources, argument, ast, sink);
+  if (!lines) return std::nullopt;
+  auto code = std::make_shared<Code>(*compiled.code);
+  if (!check_costs(ast, *lines, *code, sink)) return std::nullopt;
+  return Compiled{std::move(code)};
+}
+
+}  // namespace stave

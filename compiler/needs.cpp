@@ -1,0 +1,265 @@
+#include "compiler/needs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stave {
+
+namespace {
+
+using Index = std::array<std::uint32_t, kMaxIndices>;
+
+/// One index of what is needed, in terms of the indices of the op that needs.
+struct IndexPattern {
+  enum class Kind : std::uint8_t { Fixed, Shifted, Star, Evaluated };
+  Kind kind = Kind::Fixed;
+  /// Shifted: this index of the op ...
+  std::uint32_t from = 0;
+  /// ... plus this; Fixed: this.
+  std::int64_t offset = 0;
+  TermId term;
+};
+
+struct NeedPattern {
+  const NeedCode* code = nullptr;
+  std::uint16_t payload = 0;
+  /// The op that is needed, or the parts of a fused one.
+  std::vector<std::uint32_t> kinds;
+  std::array<IndexPattern, kMaxIndices> indices;
+  std::uint32_t count = 0;
+  /// All indices are fixed or shifted.
+  bool plain = true;
+  /// Some index is evaluated: the variables of the op must be set.
+  bool evaluated = false;
+  /// Never inside its list.
+  bool never = false;
+};
+
+class Needs {
+ public:
+  Needs(Evaluator& evaluator, const World& world) : evaluator_(evaluator), world_(world) {}
+
+  std::vector<NeedPattern> patterns(std::uint32_t kind) const {
+    const Code& code = evaluator_.code();
+    std::vector<NeedPattern> result;
+    if (code.ops[kind].parts.empty())
+      for (const NeedCode& need : code.ops[kind].needs) result.push_back(pattern(kind, need));
+    // What a fused op needs beyond its parts, its first part needs.
+    for (const OpCode& whole : code.ops)
+      if (!whole.parts.empty() && whole.parts.front() == kind)
+        for (const NeedCode& need : whole.needs) result.push_back(pattern(kind, need));
+    // An optional op is left out, and then nothing waits for it.
+    std::erase_if(result, [&](const NeedPattern& each) { return each.never || code.ops[each.code->op].optional; });
+    return result;
+  }
+
+  /// Calls `visit(op number)` for each op that `need` of the op with these indices comes to.
+  template <class Visit>
+  void each(const NeedPattern& need, const Index& at, const Visit& visit) {
+    if (need.plain) {
+      const OpKind& first = world_.ops.kinds()[KindId(need.kinds.front())];
+      const Index& strides = world_.strides[need.kinds.front()];
+      std::uint32_t number = 0;
+      for (std::uint32_t i = 0; i < need.count; ++i) {
+        const IndexPattern& pattern = need.indices[i];
+        const std::int64_t value =
+            pattern.kind == IndexPattern::Kind::Shifted ? at[pattern.from] + pattern.offset : pattern.offset;
+        if (static_cast<std::uint64_t>(value) >= first.indices[i].extent) return;
+        number += static_cast<std::uint32_t>(value) * strides[i];
+      }
+      give(need, number, visit);
+      return;
+    }
+    if (need.evaluated)
+      for (std::size_t i = 0; i < need.code->slots.size(); ++i)
+        if (need.code->slots[i] != kNoSlot) evaluator_.set(need.code->slots[i], Datum::whole(at[i]));
+    const Arena::Mark mark = evaluator_.arena().mark();
+    several(need, at, 0, 0, visit);
+    evaluator_.arena().release(mark);
+  }
+
+ private:
+  NeedPattern pattern(std::uint32_t kind, const NeedCode& need) const {
+    const Code& code = evaluator_.code();
+    NeedPattern result;
+    result.code = &need;
+    result.payload = static_cast<std::uint16_t>(
+        std::find(code.payloads.begin(), code.payloads.end(), need.message) - code.payloads.begin());
+    result.kinds = code.ops[need.op].parts;
+    if (result.kinds.empty()) result.kinds = {need.op};
+    result.count = static_cast<std::uint32_t>(need.indices.size());
+    const OpKind& source = world_.ops.kinds()[KindId(kind)];
+    const OpKind& target = world_.ops.kinds()[KindId(result.kinds.front())];
+    for (std::uint32_t i = 0; i < result.count; ++i) {
+      IndexPattern& to = result.indices[i] = index_pattern(need.indices[i], need.slots);
+      if (to.kind == IndexPattern::Kind::Star || to.kind == IndexPattern::Kind::Evaluated) result.plain = false;
+      if (to.kind == IndexPattern::Kind::Evaluated) result.evaluated = true;
+      const std::int64_t extent = target.indices[i].extent;
+      const std::int64_t least = to.offset;
+      const std::int64_t most =
+          to.kind == IndexPattern::Kind::Shifted ? to.offset + source.indices[to.from].extent - 1 : to.offset;
+      const bool known = to.kind == IndexPattern::Kind::Fixed || to.kind == IndexPattern::Kind::Shifted;
+      if (known && (most < 0 || least >= extent)) result.never = true;
+    }
+    return result;
+  }
+
+  IndexPattern index_pattern(TermId id, const std::vector<std::uint32_t>& slots) const {
+    const Code& code = evaluator_.code();
+    const Term& term = code[id];
+    IndexPattern result;
+    result.kind = IndexPattern::Kind::Evaluated;
+    result.term = id;
+    const auto own = [&](const Term& of) -> bool {
+      if (of.kind != TermKind::Slot) return false;
+      const auto found = std::find(slots.begin(), slots.end(), of.target);
+      if (found == slots.end()) return false;
+      result.from = static_cast<std::uint32_t>(found - slots.begin());
+      return true;
+    };
+    // Offsets far outside every list are left to be evaluated.
+    const auto small = [](const Term& of) {
+      return of.kind == TermKind::Number && of.value.whole() && of.value <= Rational(kMaxOps) &&
+             of.value >= Rational(-std::int64_t(kMaxOps));
+    };
+    if (term.kind == TermKind::Star) {
+      result.kind = IndexPattern::Kind::Star;
+    } else if (small(term)) {
+      result.kind = IndexPattern::Kind::Fixed;
+      result.offset = term.value.numerator();
+    } else if (own(term)) {
+      result.kind = IndexPattern::Kind::Shifted;
+    } else if ((term.kind == TermKind::Add || term.kind == TermKind::Subtract) && own(code[code.operand(term, 0)]) &&
+               small(code[code.operand(term, 1)])) {
+      const std::int64_t offset = code[code.operand(term, 1)].value.numerator();
+      result.kind = IndexPattern::Kind::Shifted;
+      result.offset = term.kind == TermKind::Add ? offset : -offset;
+    }
+    return result;
+  }
+
+  template <class Visit>
+  void give(const NeedPattern& need, std::uint32_t number, const Visit& visit) const {
+    for (std::uint32_t kind : need.kinds) {
+      const std::uint32_t op = world_.ops.kinds()[KindId(kind)].first + number;
+      if (world_.op_exists(kind, op)) visit(op);
+    }
+  }
+
+  template <class Visit>
+  void several(const NeedPattern& need, const Index& at, std::uint32_t i, std::uint32_t number, const Visit& visit) {
+    if (i == need.count) {
+      give(need, number, visit);
+      return;
+    }
+    const IndexPattern& pattern = need.indices[i];
+    const std::int64_t extent = world_.ops.kinds()[KindId(need.kinds.front())].indices[i].extent;
+    const std::uint32_t stride = world_.strides[need.kinds.front()][i];
+    const auto go_on = [&](std::int64_t value) {
+      if (value < 0 || value >= extent) return;
+      several(need, at, i + 1, number + static_cast<std::uint32_t>(value) * stride, visit);
+    };
+    switch (pattern.kind) {
+      case IndexPattern::Kind::Fixed: go_on(pattern.offset); return;
+      case IndexPattern::Kind::Shifted: go_on(at[pattern.from] + pattern.offset); return;
+      case IndexPattern::Kind::Star:
+        for (std::int64_t v = 0; v < extent; ++v) go_on(v);
+        return;
+      case IndexPattern::Kind::Evaluated: break;
+    }
+    const auto go_on_with = [&](const Datum& datum) {
+      if (!datum.is_whole())
+        evaluator_.fail("not-whole", evaluator_.code().spans[pattern.term],
+                        fmt::format("an index must be whole, and is {}", datum.text()));
+      go_on(datum.integer());
+    };
+    const Datum datum = evaluator_.value(pattern.term);
+    if (datum.is_list()) {
+      for (std::int64_t k = 0; k < datum.length(); ++k) {
+        evaluator_.step(evaluator_.code().spans[pattern.term]);
+        go_on_with(datum[k]);
+      }
+    } else {
+      evaluator_.step(evaluator_.code().spans[pattern.term]);
+      go_on_with(datum);
+    }
+  }
+
+  Evaluator& evaluator_;
+  const World& world_;
+};
+
+/// Names the indices of an op while what it needs is evaluated.
+class InLoops {
+ public:
+  InLoops(Evaluator& evaluator, const OpCode& op) : evaluator_(evaluator), count_(op.indices.size()) {
+    for (const IndexCode& index : op.indices) evaluator_.enter_loop(index.slot);
+  }
+  ~InLoops() {
+    for (std::size_t i = 0; i < count_; ++i) evaluator_.leave_loop();
+  }
+  InLoops(const InLoops&) = delete;
+  InLoops& operator=(const InLoops&) = delete;
+
+ private:
+  Evaluator& evaluator_;
+  std::size_t count_;
+};
+
+}  // namespace
+
+Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
+  Needs needs(evaluator, world);
+  Rows<Dependency> rows;
+  rows.first.reserve(world.ops.size() + std::size_t(1));
+  std::size_t expected = 0;
+  std::vector<std::vector<NeedPattern>> patterns;
+  for (std::uint32_t k = 0; k < world.ops.kinds().size(); ++k) {
+    const OpKind& kind = world.ops.kinds()[KindId(k)];
+    patterns.push_back(kind.optional || !kind.parts.empty() ? std::vector<NeedPattern>() : needs.patterns(k));
+    for (const NeedPattern& each : patterns.back())
+      if (each.plain) expected += each.kinds.size() * kind.count;
+  }
+  rows.items.reserve(std::min(expected, kMaxNeeds));
+  for (std::uint32_t k = 0; k < world.ops.kinds().size(); ++k) {
+    const OpKind& kind = world.ops.kinds()[KindId(k)];
+    const InLoops in_loops(evaluator, evaluator.code().ops[k]);
+    bool evaluated = false;
+    for (const NeedPattern& each : patterns[k]) evaluated = evaluated || !each.plain;
+    Index at = {};
+    for (std::uint32_t n = 0; n < kind.count; ++n) {
+      if (!patterns[k].empty() && world.op_exists(k, kind.first + n)) {
+        if (evaluated)
+          for (std::size_t i = 0; i < kind.indices.size(); ++i)
+            evaluator.set(evaluator.code().ops[k].indices[i].slot, Datum::whole(at[i]));
+        for (const NeedPattern& need : patterns[k])
+          needs.each(need, at, [&](std::uint32_t op) {
+            rows.items.push_back({OpId(op), need.payload});
+            if (rows.items.size() > kMaxNeeds)
+              evaluator.fail("too-many", need.code->span,
+                             fmt::format("`{}` needs too much: more than {} dependencies in all", kind.name, kMaxNeeds));
+          });
+      }
+      rows.end_row();
+      for (std::size_t i = kind.indices.size(); i-- > 0;) {
+        if (++at[i] < kind.indices[i].extent) break;
+        at[i] = 0;
+      }
+    }
+  }
+  return rows;
+}
+
+Span find_need(Evaluator& evaluator, const World& world, OpId op, OpId needed) {
+  const OpName name = world.ops.name(op);
+  Needs needs(evaluator, world);
+  for (const NeedPattern& need : needs.patterns(name.kind.value)) {
+    bool found = false;
+    needs.each(need, name.index, [&](std::uint32_t each) { found = found || each == needed.value; });
+    if (found) return need.code->span;
+  }
+  return Span();
+}
+
+}  // namespace stave

@@ -1,0 +1,306 @@
+#include "compiler/price_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/check.h"
+
+namespace stave {
+
+namespace {
+
+using Index = std::array<std::uint32_t, kMaxIndices>;
+
+IndexedValues uniform(Rational value) {
+  IndexedValues result;
+  result.values = {value};
+  return result;
+}
+
+class Lines {
+ public:
+  Lines(Evaluator& evaluator, const World& world) : evaluator_(evaluator), world_(world), code_(evaluator.code()) {}
+
+  CostSet all() {
+    const std::size_t kinds = world_.ops.kinds().size();
+    result_.duration.resize(kinds);
+    result_.memory_taken.resize(kinds);
+    result_.memory_given.resize(kinds);
+    result_.message.assign(code_.payloads.size(), 0);
+    Letters letters(evaluator_, world_, result_);
+    evaluator_.speak(&letters);
+    for (const ValueCode& line : code_.costs) cost(line);
+    evaluator_.speak(nullptr);
+    result_.weights.assign(evaluator_.stages(), 0);
+    std::vector<bool> has_memory(kinds, false);
+    for (const ValueCode& line : code_.memory) memory(line, has_memory);
+    freeze();
+    for (std::uint32_t k = 0; k < kinds; ++k) fused(k, has_memory[k]);
+    return std::move(result_);
+  }
+
+ private:
+  const OpKind& kind(std::uint32_t k) const { return world_.ops.kinds()[KindId(k)]; }
+
+  /// The values of a line for each value of the indices that it uses.
+  IndexedValues values(const ValueCode& line, std::span<const std::uint32_t> extents) {
+    IndexedValues result;
+    std::size_t count = 1;
+    for (std::size_t i = extents.size(); i-- > 0;) {
+      if (i >= line.slots.size() || line.slots[i] == kNoSlot || !line.used[i]) continue;
+      result.stride[i] = static_cast<std::uint32_t>(count);
+      count *= extents[i];
+    }
+    result.values.reserve(count);
+    for (std::size_t n = 0; n < count; ++n) {
+      const Arena::Mark mark = evaluator_.arena().mark();
+      std::size_t loops = 0;
+      for (std::size_t i = 0; i < extents.size(); ++i) {
+        if (result.stride[i] == 0) continue;
+        evaluator_.set(line.slots[i], Datum::whole(static_cast<std::int64_t>(n / result.stride[i] % extents[i])));
+        evaluator_.enter_loop(line.slots[i]);
+        ++loops;
+      }
+      evaluator_.step(line.target_span);
+      result.values.push_back(evaluator_.number(line.value));
+      for (; loops > 0; --loops) evaluator_.leave_loop();
+      evaluator_.arena().release(mark);
+    }
+    return result;
+  }
+
+  IndexedValues values_of_kind(const ValueCode& line) {
+    std::vector<std::uint32_t> extents;
+    for (const OpIndex& index : kind(line.op).indices) extents.push_back(index.extent);
+    return values(line, extents);
+  }
+
+  /// Said of the first value that is refused, with the indices that made it.
+  [[noreturn]] void refuse(const ValueCode& line, const IndexedValues& values, std::size_t n, std::string_view what,
+                           std::string message) {
+    std::string with;
+    for (std::size_t i = 0; i < line.slots.size(); ++i) {
+      if (values.stride[i] == 0) continue;
+      std::size_t extent = line.target == ValueCode::Target::Weights ? evaluator_.stages()
+                                                                     : kind(line.op).indices[i].extent;
+      with += fmt::format("{}{} = {}", with.empty() ? " with " : ", ", code_.slots[line.slots[i]],
+                          n / values.stride[i] % extent);
+    }
+    evaluator_.fail(what, code_.spans[line.value], fmt::format("{}{}", message, with),
+                    fmt::format("this is {}", values.values[n].text()), {line.target_span, ""});
+  }
+
+  void cost(const ValueCode& line) {
+    switch (line.target) {
+      case ValueCode::Target::Op: {
+        const IndexedValues each = values_of_kind(line);
+        for (std::size_t n = 0; n < each.values.size(); ++n)
+          if (each.values[n] < Rational(0))
+            refuse(line, each, n, "negative-cost",
+                   fmt::format("the cost of `{}` is {}; none may be below 0", kind(line.op).name, each.values[n].text()));
+        result_.duration[KindId(line.op)] = each;
+        return;
+      }
+      case ValueCode::Target::AllMessages:
+      case ValueCode::Target::Message: {
+        const IndexedValues one = values(line, {});
+        if (one.values[0] < Rational(0))
+          refuse(line, one, 0, "negative-cost",
+                 fmt::format("the cost of a message is {}; none may be below 0", one.values[0].text()));
+        for (std::size_t p = 0; p < code_.payloads.size(); ++p)
+          if (line.target == ValueCode::Target::AllMessages || code_.payloads[p] == line.message)
+            result_.message[p] = one.values[0];
+        return;
+      }
+      case ValueCode::Target::Weights: break;
+    }
+    STAVE_CHECK(false, "a cost of weights");
+  }
+
+  void memory(const ValueCode& line, std::vector<bool>& has) {
+    if (line.target == ValueCode::Target::Weights) {
+      const std::uint32_t stages = evaluator_.stages();
+      const IndexedValues each = values(line, std::span(&stages, 1));
+      for (std::uint32_t s = 0; s < stages; ++s) {
+        const std::size_t n = std::size_t(s) * each.stride[0];
+        if (each.values[n] < Rational(0))
+          refuse(line, each, n, "negative-memory", fmt::format("the weights of a stage take {}", each.values[n].text()));
+        result_.weights[s] = each.values[n];
+      }
+      return;
+    }
+    const KindId k(line.op);
+    const IndexedValues each = values_of_kind(line);
+    result_.memory_taken[k] = each;
+    result_.memory_given[k] = each;
+    for (Rational& value : result_.memory_taken[k].values) value = std::max(value, Rational(0));
+    for (Rational& value : result_.memory_given[k].values)
+      value = value < Rational(0) ? *subtract(0, value) : Rational(0);
+    has[line.op] = true;
+  }
+
+  /// f(value of a, value of b), for each value of the indices that either depends on.
+  template <class Combine>
+  IndexedValues combine(std::uint32_t k, const IndexedValues& a, const IndexedValues& b, const Combine& f) {
+    IndexedValues result;
+    std::size_t count = 1;
+    const std::vector<OpIndex>& indices = kind(k).indices;
+    for (std::size_t i = indices.size(); i-- > 0;) {
+      if (a.stride[i] == 0 && b.stride[i] == 0) continue;
+      result.stride[i] = static_cast<std::uint32_t>(count);
+      count *= indices[i].extent;
+    }
+    result.values.reserve(count);
+    for (std::size_t n = 0; n < count; ++n) {
+      Index at = {};
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        if (result.stride[i] != 0)
+          at[i] = static_cast<std::uint32_t>(n / result.stride[i] % indices[i].extent);
+      const std::optional<Rational> value = f(a.values[a.at(at)], b.values[b.at(at)]);
+      if (!value) evaluator_.fail("overflow", code_.ops[k].name_span, fmt::format("a cost of `{}` does not fit",
+                                                                                  kind(k).name));
+      result.values.push_back(*value);
+    }
+    return result;
+  }
+
+  IndexedValues sum(std::uint32_t k, const IdVector<KindId, IndexedValues>& of) {
+    IndexedValues result;
+    for (KindId part : kind(k).parts) {
+      if (!of[part].given()) return {};
+      result = result.given() ? combine(k, result, of[part], [](Rational a, Rational b) { return add(a, b); })
+                              : of[part];
+    }
+    return result;
+  }
+
+  void fused(std::uint32_t k, bool has_memory) {
+    if (kind(k).parts.empty()) return;
+    const KindId id(k);
+    if (!result_.duration[id].given()) result_.duration[id] = sum(k, result_.duration);
+    if (has_memory) return;
+    for (IdVector<KindId, IndexedValues>* each : {&result_.memory_taken, &result_.memory_given}) {
+      for (KindId part : kind(k).parts)
+        if (!(*each)[part].given()) (*each)[part] = uniform(0);
+      (*each)[id] = sum(k, *each);
+    }
+  }
+
+  void freeze() {
+    if (code_.freezes.empty()) return;
+    const KindId w = world_.ops.find(Operation::WeightGradient);
+    const ValueCode& line = code_.freezes.back();
+    for (const ValueCode& each : code_.freezes) {
+      const IndexedValues ratios = values_of_kind(each);
+      for (std::size_t n = 0; n < ratios.values.size(); ++n)
+        if (ratios.values[n] < Rational(0) || ratios.values[n] > Rational(1))
+          refuse(each, ratios, n, "freeze-ratio",
+                 fmt::format("a freeze ratio is {}; it must be from 0 to 1", ratios.values[n].text()));
+      if (&each != &line) continue;
+      if (!w.valid() || w.value != each.op)
+        evaluator_.fail("freeze-target", each.target_span, "a freeze ratio needs the weight gradient of a stage");
+      IndexedValues& weight = result_.duration[w];
+      if (!weight.given()) continue;
+      const IndexedValues skipped =
+          combine(w.value, ratios, weight, [](Rational r, Rational cost) { return multiply(r, cost); });
+      const auto less = [](Rational a, Rational b) { return subtract(a, b); };
+      weight = combine(w.value, weight, skipped, less);
+      for (std::uint32_t k = 0; k < world_.ops.kinds().size(); ++k) {
+        const std::vector<KindId>& parts = kind(k).parts;
+        IndexedValues& whole = result_.duration[KindId(k)];
+        if (!whole.given() || std::find(parts.begin(), parts.end(), w) == parts.end()) continue;
+        whole = combine(k, whole, skipped, less);
+        for (Rational value : whole.values)
+          if (value < Rational(0))
+            evaluator_.fail("negative-cost", each.target_span,
+                            fmt::format("with what is skipped of `{}`, the cost of `{}` is {}; none may be below 0",
+                                        kind(w.value).name, kind(k).name, value.text()));
+      }
+      spread(ratios);
+    }
+  }
+
+  /// The ratios by stage and microbatch.
+  void spread(const IndexedValues& ratios) {
+    const OpKind& w = world_.ops.kinds()[world_.ops.find(Operation::WeightGradient)];
+    std::size_t stage_stride = 0;
+    std::size_t microbatch_stride = 0;
+    for (std::size_t i = 0; i < w.indices.size(); ++i) {
+      if (w.indices[i].role == IndexRole::Stage) stage_stride = ratios.stride[i];
+      if (w.indices[i].role == IndexRole::Microbatch) microbatch_stride = ratios.stride[i];
+    }
+    const std::uint32_t microbatches = evaluator_.count(SettingKind::Microbatches);
+    result_.freeze.reserve(std::size_t(evaluator_.stages()) * microbatches);
+    for (std::uint32_t s = 0; s < evaluator_.stages(); ++s)
+      for (std::uint32_t m = 0; m < microbatches; ++m)
+        result_.freeze.push_back(ratios.values[s * stage_stride + m * microbatch_stride]);
+  }
+
+  Evaluator& evaluator_;
+  const World& world_;
+  const Code& code_;
+  CostSet result_;
+};
+
+}  // namespace
+
+CostSet price_lines(Evaluator& evaluator, const World& world) { return Lines(evaluator, world).all(); }
+
+void Letters::not_one_number(const std::string& name, Span span) {
+  evaluator_.fail("not-one-number", span, fmt::format("the cost of `{}` is not one number here", name),
+                  "name its indices");
+}
+
+Rational Letters::letter(std::uint32_t op, Span span) {
+  const IndexedValues& values = costs_.duration[KindId(op)];
+  const std::string& name = evaluator_.code().ops[op].name;
+  if (!values.given()) return sum_of_parts(op, {}, span, true);
+  const bool equal = std::all_of(values.values.begin(), values.values.end(),
+                                 [&](Rational each) { return each == values.values.front(); });
+  if (!equal) not_one_number(name, span);
+  return values.values.front();
+}
+
+Rational Letters::cost(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span) {
+  const IndexedValues& values = costs_.duration[KindId(op)];
+  const std::vector<OpIndex>& indices = world_.ops.kinds()[KindId(op)].indices;
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    if (index[i] >= indices[i].extent)
+      evaluator_.fail("index-outside", span, fmt::format("`{}` has no {} {}: they run from 0 to {}",
+                                                         evaluator_.code().ops[op].name, indices[i].name, index[i],
+                                                         std::int64_t(indices[i].extent) - 1));
+  if (!values.given()) return sum_of_parts(op, index, span, false);
+  return values.values[values.at(index)];
+}
+
+Rational Letters::sum_of_parts(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span,
+                               bool one) {
+  const std::vector<KindId>& parts = world_.ops.kinds()[KindId(op)].parts;
+  if (parts.empty())
+    evaluator_.fail("no-cost", span, fmt::format("`{}` has no cost yet", evaluator_.code().ops[op].name));
+  Rational result;
+  for (KindId part : parts) {
+    const std::optional<Rational> next =
+        add(result, one ? letter(part.value, span) : cost(part.value, index, span));
+    if (!next) evaluator_.fail("overflow", span, "the sum of the costs does not fit");
+    result = *next;
+  }
+  return result;
+}
+
+Rational Letters::message(std::uint32_t payload, Span span) {
+  if (payload != kNoSlot) return costs_.message[payload];
+  for (Rational each : costs_.message)
+    if (each != costs_.message.front()) not_one_number("message", span);
+  return costs_.message.front();
+}
+
+Rational Letters::metric(TermId term) {
+  STAVE_CHECK(false, "a metric outside of an `expect`");
+  static_cast<void>(term);
+  return {};
+}
+
+}  // namespace stave

@@ -1,0 +1,40 @@
+// The costs of a schedule, from its `cost`, `memory` and `freeze` lines.
+#pragma once
+
+#include <vector>
+
+#include "compiler/evaluate.h"
+#include "compiler/schedule.h"
+#include "compiler/world.h"
+
+namespace stave {
+
+/// A later line replaces an earlier one; a letter in a line stands for the cost of the lines above it. A fused op costs
+/// the sum of its parts, and takes and gives back what they do, unless a line says otherwise.
+/// Cost: an evaluation for each value of the indices that a line uses. Errors: a diagnostic, and Stop.
+CostSet price_lines(Evaluator& evaluator, const World& world);
+
+/// Costs that `expect` and cost lines ask for by the letter of an op: the one number that it has.
+class Letters : public Spoken {
+ public:
+  Letters(Evaluator& evaluator, const World& world, const CostSet& costs)
+      : evaluator_(evaluator), world_(world), costs_(costs) {}
+
+  Rational letter(std::uint32_t op, Span span) override;
+  Rational cost(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span) override;
+  Rational message(std::uint32_t payload, Span span) override;
+  Rational metric(TermId term) override;
+
+ protected:
+  /// Said of a letter, or of `message`, whose cost is not one number. Throws.
+  [[noreturn]] virtual void not_one_number(const std::string& name, Span span);
+
+  Evaluator& evaluator_;
+  const World& world_;
+  const CostSet& costs_;
+
+ private:
+  Rational sum_of_parts(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span, bool one);
+};
+
+}  // namespace stave

@@ -1,0 +1,209 @@
+#include "compiler/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stave {
+
+namespace {
+
+using Index = std::array<std::uint32_t, kMaxIndices>;
+
+/// The lists of one op's indices, which may depend on one another, and its numbers.
+class Boxes {
+ public:
+  Boxes(Evaluator& evaluator, World& world) : evaluator_(evaluator), world_(world) {}
+
+  void add(std::uint32_t number) {
+    const OpCode& op = evaluator_.code().ops[number];
+    op_ = &op;
+    extents_ = {};
+    partial_ = op.condition.valid();
+    ragged_ = false;
+    for (const IndexCode& index : op.indices) ragged_ = ragged_ || index.ragged;
+    if (!ragged_) {
+      for (std::size_t i = 0; i < op.indices.size(); ++i) extents_[i] = extent(i, evaluator_.list(op.indices[i].list));
+    } else {
+      partial_ = true;
+      each(0, [&] {
+        for (std::size_t i = 0; i < op.indices.size(); ++i) extents_[i] = std::max(extents_[i], at_[i] + 1);
+      });
+    }
+    OpKind kind;
+    kind.name = op.name;
+    kind.operation = operation(op);
+    kind.optional = op.optional;
+    kind.stream = op.stream;
+    for (std::uint32_t part : op.parts) kind.parts.push_back(KindId(part));
+    for (std::size_t i = 0; i < op.indices.size(); ++i)
+      kind.indices.push_back({op.indices[i].name, op.indices[i].role, extents_[i]});
+    if (!world_.ops.add(std::move(kind)))
+      evaluator_.fail("too-many", op.name_span,
+                      fmt::format("too many ops: {} with those of `{}`; at most {} can be", too_many(), op.name, kMaxOps),
+                      "", {});
+    Index& strides = world_.strides.emplace_back();
+    std::uint32_t stride = 1;
+    for (std::size_t i = op.indices.size(); i-- > 0;) {
+      strides[i] = stride;
+      stride *= std::max<std::uint32_t>(1, extents_[i]);
+    }
+    world_.partial.push_back(partial_);
+  }
+
+  /// Which of the ops exist, where not all do.
+  void find_existing(std::uint32_t number) {
+    if (!world_.partial[number]) return;
+    const OpCode& op = evaluator_.code().ops[number];
+    op_ = &op;
+    const OpKind& kind = world_.ops.kinds()[KindId(number)];
+    if (world_.exists.empty()) world_.exists.assign(world_.ops.size(), true);
+    for (std::uint32_t n = 0; n < kind.count; ++n) world_.exists[kind.first + n] = false;
+    each(0, [&] {
+      if (op.condition.valid() && !evaluator_.truth(op.condition)) return;
+      std::uint32_t n = kind.first;
+      for (std::size_t i = 0; i < op.indices.size(); ++i) n += at_[i] * world_.strides[number][i];
+      world_.exists[n] = true;
+    });
+  }
+
+  void place(std::uint32_t number) {
+    const OpCode& op = evaluator_.code().ops[number];
+    op_ = &op;
+    KindPlace& place = world_.places.emplace_back();
+    if (op.device.valid()) {
+      place.rule = KindPlace::Rule::Listed;
+      place.listed.assign(world_.ops.kinds()[KindId(number)].count, 0);
+      each(0, [&] {
+        std::uint32_t n = 0;
+        for (std::size_t i = 0; i < op.indices.size(); ++i) n += at_[i] * world_.strides[number][i];
+        place.listed[n] = static_cast<std::uint16_t>(evaluator_.index(op.device, "device", world_.devices));
+      });
+      return;
+    }
+    for (const IndexRole role : {IndexRole::Device, IndexRole::Stage}) {
+      for (std::size_t i = 0; i < op.indices.size(); ++i) {
+        if (op.indices[i].role != role) continue;
+        place.rule = role == IndexRole::Device ? KindPlace::Rule::Device : KindPlace::Rule::Stage;
+        place.index = static_cast<std::uint32_t>(i);
+        return;
+      }
+    }
+    evaluator_.fail("no-device", op.name_span,
+                    fmt::format("nothing says on which device `{}` runs: it has no stage, no device and no `on device`",
+                                op.name));
+  }
+
+ private:
+  std::uint64_t too_many() const {
+    std::uint64_t count = 1;
+    for (std::size_t i = 0; i < op_->indices.size(); ++i)
+      count = std::min<std::uint64_t>(std::uint64_t(1) << 62, count * extents_[i]);
+    return world_.ops.size() + count;
+  }
+
+  /// One more than the greatest index of a list; notes whether the list is not simply 0, 1, 2, ...
+  std::uint32_t extent(std::size_t i, const Datum& list) {
+    const TermId term = op_->indices[i].list;
+    if (list.length() > kMaxOps) too_long(term, list.length());
+    if (list.kind() == DatumKind::Rising && (list.length() == 0 || list[0].integer() == 0))
+      return static_cast<std::uint32_t>(list.length());
+    partial_ = true;
+    std::uint32_t result = 0;
+    for (std::int64_t k = 0; k < list.length(); ++k) {
+      evaluator_.step(evaluator_.code().spans[term]);
+      result = std::max(result, element(i, list[k]) + 1);
+    }
+    return result;
+  }
+
+  [[noreturn]] void too_long(TermId term, std::int64_t length) {
+    evaluator_.fail("too-many", evaluator_.code().spans[term],
+                    fmt::format("an index with {} values: there are at most {} ops", length, kMaxOps));
+  }
+
+  std::uint32_t element(std::size_t i, const Datum& datum) {
+    const TermId term = op_->indices[i].list;
+    if (!datum.is_whole() || datum.integer() < 0 || datum.integer() >= kMaxOps)
+      evaluator_.fail("bad-index", evaluator_.code().spans[term],
+                      fmt::format("an index of `{}` must be whole and from 0, and one of its list is {}", op_->name,
+                                  datum.text()));
+    return static_cast<std::uint32_t>(datum.integer());
+  }
+
+  template <class Visit>
+  void each(std::size_t i, const Visit& visit) {
+    if (i == op_->indices.size()) {
+      visit();
+      return;
+    }
+    const IndexCode& index = op_->indices[i];
+    const Arena::Mark mark = evaluator_.arena().mark();
+    const Datum list = evaluator_.list(index.list);
+    evaluator_.enter_loop(index.slot);
+    for (std::int64_t k = 0; k < list.length(); ++k) {
+      evaluator_.step(evaluator_.code().spans[index.list]);
+      at_[i] = element(i, list[k]);
+      evaluator_.set(index.slot, Datum::whole(at_[i]));
+      each(i + 1, visit);
+    }
+    evaluator_.leave_loop();
+    evaluator_.arena().release(mark);
+  }
+
+  /// What the letter means, if the op has the indices that this needs.
+  static Operation operation(const OpCode& op) {
+    const Operation known = operation_of(op.name);
+    const auto has = [&](IndexRole role) {
+      return std::any_of(op.indices.begin(), op.indices.end(),
+                         [&](const IndexCode& index) { return index.role == role; });
+    };
+    const bool per_update = known == Operation::ReduceGradient || known == Operation::Optimizer;
+    return has(IndexRole::Stage) && (per_update || has(IndexRole::Microbatch)) ? known : Operation::Declared;
+  }
+
+  Evaluator& evaluator_;
+  World& world_;
+  const OpCode* op_ = nullptr;
+  Index extents_ = {};
+  Index at_ = {};
+  bool partial_ = false;
+  bool ragged_ = false;
+};
+
+}  // namespace
+
+World make_world(Evaluator& evaluator) {
+  World world;
+  world.devices = evaluator.devices();
+  if (evaluator.code().place) world.device_of_stage = evaluator.device_of_stage();
+  const std::uint32_t kinds = static_cast<std::uint32_t>(evaluator.code().ops.size());
+  Boxes boxes(evaluator, world);
+  for (std::uint32_t k = 0; k < kinds; ++k) boxes.add(k);
+  for (std::uint32_t k = 0; k < kinds; ++k) boxes.find_existing(k);
+  for (std::uint32_t k = 0; k < kinds; ++k) boxes.place(k);
+  return world;
+}
+
+std::vector<std::uint16_t> devices_of_ops(const World& world) {
+  std::vector<std::uint16_t> result(world.ops.size());
+  for (std::uint32_t k = 0; k < world.ops.kinds().size(); ++k) {
+    const OpKind& kind = world.ops.kinds()[KindId(k)];
+    const KindPlace& place = world.places[k];
+    if (place.rule == KindPlace::Rule::Listed) {
+      std::copy(place.listed.begin(), place.listed.end(), result.begin() + kind.first);
+      continue;
+    }
+    const std::uint32_t stride = world.strides[k][place.index];
+    const std::uint32_t extent = std::max<std::uint32_t>(1, kind.indices[place.index].extent);
+    for (std::uint32_t n = 0; n < kind.count; n += stride) {
+      const std::uint32_t v = n / stride % extent;
+      const std::uint16_t device =
+          place.rule == KindPlace::Rule::Stage ? world.device_of_stage[v] : static_cast<std::uint16_t>(v);
+      std::fill_n(result.begin() + kind.first + n, std::min(stride, kind.count - n), device);
+    }
+  }
+  return result;
+}
+
+}  // namespace stave

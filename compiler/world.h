@@ -1,0 +1,56 @@
+// World: the ops of a schedule under one set of parameters: how many of each kind, which exist, and where they run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "compiler/evaluate.h"
+#include "core/op_set.h"
+
+namespace stave {
+
+/// What decides the device of the ops of a kind.
+struct KindPlace {
+  enum class Rule : std::uint8_t { Stage, Device, Listed };
+  Rule rule = Rule::Stage;
+  /// Stage, Device: the index that counts.
+  std::uint32_t index = 0;
+  /// Listed: by number of the op within its kind.
+  std::vector<std::uint16_t> listed;
+};
+
+struct World {
+  std::uint32_t devices = 0;
+  /// Its kinds are numbered as the ops of the Code.
+  OpSet ops;
+  /// Empty: all exist.
+  std::vector<bool> exists;
+  /// Some op of the kind does not exist. Shape: [kind].
+  std::vector<bool> partial;
+  /// Shape: [kind].
+  std::vector<KindPlace> places;
+  std::vector<std::uint16_t> device_of_stage;
+  /// Step of each index in the number of an op. Shape: [kind][index].
+  std::vector<std::array<std::uint32_t, kMaxIndices>> strides;
+
+  std::uint32_t device(std::uint32_t kind, const std::array<std::uint32_t, kMaxIndices>& index,
+                       std::uint32_t number) const {
+    const KindPlace& place = places[kind];
+    switch (place.rule) {
+      case KindPlace::Rule::Stage: return device_of_stage[index[place.index]];
+      case KindPlace::Rule::Device: return index[place.index];
+      case KindPlace::Rule::Listed: return place.listed[number];
+    }
+    return 0;
+  }
+  bool op_exists(std::uint32_t kind, std::uint32_t op) const { return !partial[kind] || exists[op]; }
+};
+
+/// Errors: a diagnostic, and Stop.
+World make_world(Evaluator& evaluator);
+
+/// The device of every op. Shape: [op].
+std::vector<std::uint16_t> devices_of_ops(const World& world);
+
+}  // namespace stave

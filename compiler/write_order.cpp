@@ -1,0 +1,488 @@
+#include "compiler/write_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stave {
+
+namespace {
+
+/// Thrown when a wanted op is found.
+struct Found {};
+
+/// Most pairs of an `on device` and a device that it holds for.
+constexpr std::size_t kMaxOn = std::size_t(1) << 24;
+
+const char* word(IndexRole role) {
+  switch (role) {
+    case IndexRole::Stage: return "stage";
+    case IndexRole::Microbatch: return "microbatch";
+    case IndexRole::Slice: return "slice";
+    case IndexRole::Device: return "device";
+    case IndexRole::Other: return "index";
+  }
+  return "index";
+}
+
+}  // namespace
+
+OrderWriter::OrderWriter(Evaluator& evaluator, const Expansion& expansion, Wanted* wanted)
+    : evaluator_(evaluator),
+      expansion_(expansion),
+      world_(expansion.world),
+      code_(evaluator.code()),
+      wanted_(wanted),
+      written_(world_.ops.size(), 0),
+      cursors_(world_.ops.kinds().size()),
+      run_(world_.ops.kinds().size(), false) {
+  find_devices();
+}
+
+void OrderWriter::find_devices() {
+  struct Pair {
+    std::uint32_t device = 0;
+    std::uint32_t on = 0;
+  };
+  std::vector<Pair> pairs;
+  for (std::uint32_t i = 0; i < code_.devices.size(); ++i) {
+    const OnDeviceCode& on = code_.devices[i];
+    const std::size_t before = pairs.size();
+    if (!on.devices.valid()) {
+      for (std::uint32_t d = 0; d < world_.devices; ++d) pairs.push_back({d, i});
+    } else if (on.slot == kNoSlot) {
+      pairs.push_back({evaluator_.index(on.devices, "device", world_.devices), i});
+    } else {
+      const Datum list = evaluator_.list(on.devices);
+      const Span span = code_.spans[on.devices];
+      std::vector<bool> seen(world_.devices, false);
+      for (std::int64_t k = 0; k < list.length(); ++k) {
+        const Datum each = list[k];
+        if (!each.is_whole() || each.integer() < 0 || each.integer() >= world_.devices)
+          evaluator_.fail("index-outside", span, fmt::format("there is no device {}: they run from 0 to {}",
+                                                             each.text(), world_.devices - 1));
+        const std::uint32_t device = static_cast<std::uint32_t>(each.integer());
+        if (seen[device]) evaluator_.fail("given-twice", span, fmt::format("device {} is in this list twice", device));
+        seen[device] = true;
+        pairs.push_back({device, i});
+      }
+    }
+    if (pairs.size() - before > kMaxOn || pairs.size() > kMaxOn)
+      evaluator_.fail("too-many", on.span, fmt::format("more than {} orders of devices", kMaxOn));
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.device < b.device; });
+  first_on_.assign(world_.devices + std::size_t(1), 0);
+  for (const Pair& pair : pairs) ++first_on_[pair.device + 1];
+  for (std::uint32_t d = 0; d < world_.devices; ++d) first_on_[d + 1] += first_on_[d];
+  for (const Pair& pair : pairs) on_.push_back(pair.on);
+}
+
+DeviceOrder OrderWriter::write(std::uint32_t device) {
+  device_ = device;
+  evaluator_.enter_device(device);
+  DeviceOrder result;
+  if (first_on_[device] == first_on_[device + 1]) {
+    evaluator_.leave_device();
+    evaluator_.fail("no-order", code_.devices.front().span, fmt::format("device {} has no order", device),
+                    "holds for other devices", {});
+  }
+  for (std::size_t i = first_on_[device]; i < first_on_[device + 1]; ++i)
+    write_items(code_.devices[on_[i]], result);
+  evaluator_.leave_device();
+  return result;
+}
+
+void OrderWriter::write_items(const OnDeviceCode& on, DeviceOrder& to) {
+  const Arena::Mark mark = evaluator_.arena().mark();
+  if (on.slot != kNoSlot) evaluator_.set(on.slot, Datum::whole(device_));
+  Block list;
+  std::vector<Block> blocks;
+  for (const ItemCode& item : on.items) {
+    switch (item.kind) {
+      case ItemCode::Kind::Statement: body(item.body, list); break;
+      case ItemCode::Kind::Block: {
+        Block block;
+        block.kind = item.order;
+        body(item.body, block);
+        blocks.push_back(std::move(block));
+        break;
+      }
+      case ItemCode::Kind::Activations:
+      case ItemCode::Kind::Memory: limit(item, to); break;
+    }
+  }
+  finish(list, to);
+  for (Block& block : blocks) finish(block, to);
+  evaluator_.arena().release(mark);
+}
+
+void OrderWriter::limit(const ItemCode& item, DeviceOrder& to) {
+  const bool activations = item.kind == ItemCode::Kind::Activations;
+  std::optional<Rational>& limit = activations ? to.activation_limit : to.memory_limit;
+  Span& span = activations ? to.activation_limit_span : to.memory_limit_span;
+  if (limit)
+    evaluator_.fail("given-twice", item.span, "a device has one limit of a kind", "given again", {span, "given first"});
+  limit = evaluator_.number(item.value);
+  span = item.span;
+}
+
+void OrderWriter::finish(Block& block, DeviceOrder& to) {
+  if (block.ops.empty()) return;
+  if (!block.slots.empty()) {
+    std::vector<std::uint32_t> order(block.ops.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return block.slots[a] < block.slots[b]; });
+    for (std::size_t i = 1; block.kind == OrderKind::List && i < order.size(); ++i) {
+      if (block.slots[order[i]] != block.slots[order[i - 1]]) continue;
+      const std::string first = world_.ops.text(block.ops[order[i - 1]]);
+      const std::string second = world_.ops.text(block.ops[order[i]]);
+      evaluator_.fail("same-slot", block.statements[order[i]]->span,
+                      fmt::format("`{}` and `{}` are both in slot {}", first, second, block.slots[order[i]].text()),
+                      second, {block.statements[order[i - 1]]->span, first});
+    }
+    std::vector<OpId> sorted;
+    sorted.reserve(order.size());
+    for (std::uint32_t i : order) sorted.push_back(block.ops[i]);
+    block.ops = std::move(sorted);
+  }
+  OrderBlock& result = to.blocks.emplace_back();
+  result.kind = block.kind;
+  result.ops = std::move(block.ops);
+}
+
+void OrderWriter::body(const BodyCode& statements, Block& block) {
+  for (const StatementCode& statement : statements) {
+    switch (statement.kind) {
+      case StatementKind::Op: op(statement, block); break;
+      case StatementKind::Repeat: repeat(statement, block); break;
+      case StatementKind::For: for_each(statement, block); break;
+      case StatementKind::If:
+        for (const BranchCode& branch : statement.branches) {
+          if (branch.condition.valid() && !evaluator_.truth(branch.condition)) continue;
+          body(branch.body, block);
+          break;
+        }
+        break;
+      case StatementKind::Let: evaluator_.set(statement.slot, evaluator_.value(statement.expr)); break;
+    }
+  }
+}
+
+void OrderWriter::repeat(const StatementCode& statement, Block& block) {
+  const std::int64_t turns = evaluator_.whole(statement.expr, "the number of turns");
+  const Span span = code_.spans[statement.expr];
+  if (turns < 0)
+    evaluator_.fail("negative-repeat", span, fmt::format("the number of turns is {}: it must not be negative", turns));
+  const Arena::Mark mark = evaluator_.arena().mark();
+  for (std::int64_t i = 0; i < turns; ++i) {
+    evaluator_.step(span);
+    body(statement.body, block);
+    evaluator_.arena().release(mark);
+  }
+}
+
+void OrderWriter::for_each(const StatementCode& statement, Block& block) {
+  const Datum list = evaluator_.list(statement.expr);
+  const Span span = code_.spans[statement.expr];
+  const Arena::Mark mark = evaluator_.arena().mark();
+  evaluator_.enter_loop(statement.slot);
+  for (std::int64_t i = 0; i < list.length(); ++i) {
+    evaluator_.step(span);
+    evaluator_.set(statement.slot, list[i]);
+    body(statement.body, block);
+    evaluator_.arena().release(mark);
+  }
+  evaluator_.leave_loop();
+}
+
+std::uint32_t OrderWriter::number(std::uint32_t kind, const Index& at) const {
+  const Index& strides = world_.strides[kind];
+  std::uint32_t result = 0;
+  for (std::size_t i = 0; i < kMaxIndices; ++i) result += at[i] * strides[i];
+  return result;
+}
+
+std::string OrderWriter::text(std::uint32_t kind, const Index& at) const {
+  return world_.ops.text(OpId(world_.ops.kinds()[KindId(kind)].first + number(kind, at)));
+}
+
+void OrderWriter::op(const StatementCode& statement, Block& block) {
+  const Arena::Mark mark = evaluator_.arena().mark();
+  const TermId id = evaluator_.op(statement.expr);
+  const Term& term = code_[id];
+  const OpKind& kind = world_.ops.kinds()[KindId(term.target)];
+  statement_ = &statement;
+  block_ = &block;
+  if (statement.at.valid()) slot_ = evaluator_.number(statement.at);
+  if (wanted_ != nullptr) chosen_.clear();
+  Index at = {};
+  std::uint32_t nexts = 0;
+  std::uint32_t which = 0;
+  bool star = false;
+  for (std::uint32_t i = 0; i < term.count; ++i) {
+    const TermId operand = code_.operand(term, i);
+    const Term& index = code_[operand];
+    if (index.kind == TermKind::Slot) {
+      const Datum& datum = evaluator_.get(index.target);
+      if (datum.is_whole() && static_cast<std::uint64_t>(datum.integer()) < kind.indices[i].extent) {
+        at[i] = static_cast<std::uint32_t>(datum.integer());
+        continue;
+      }
+    }
+    if (index.kind == TermKind::Next) {
+      ++nexts;
+      which = i;
+    } else if (index.kind == TermKind::Star) {
+      star = true;
+    } else {
+      const std::string_view what =
+          kind.indices[i].role == IndexRole::Other ? kind.indices[i].name : word(kind.indices[i].role);
+      at[i] = evaluator_.index(operand, what, kind.indices[i].extent);
+    }
+  }
+  evaluator_.arena().release(mark);
+  if (star && nexts > 0) {
+    evaluator_.fail("misplaced", statement.span, "an op has `next` or `*` among its indices, not both");
+  } else if (nexts == 1) {
+    next(term, id, at, which);
+    emit(term.target, at);
+  } else if (nexts > 1) {
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < term.count; ++i)
+      if (code_[code_.operand(term, i)].kind == TermKind::Next) all.push_back(i);
+    all_next(term, id, at, all);
+    emit(term.target, at);
+  } else if (star) {
+    // Microbatches rising, within one its slices, then its stages from the last to the first; then what else there is.
+    std::vector<std::uint32_t> order;
+    for (const IndexRole role :
+         {IndexRole::Microbatch, IndexRole::Slice, IndexRole::Stage, IndexRole::Device, IndexRole::Other})
+      for (std::uint32_t i = 0; i < term.count; ++i)
+        if (kind.indices[i].role == role && code_[code_.operand(term, i)].kind == TermKind::Star) order.push_back(i);
+    stars(term, at, order, 0);
+  } else {
+    emit(term.target, at);
+  }
+}
+
+bool OrderWriter::written(std::uint32_t kind, std::uint32_t number) const {
+  const OpKind& of = world_.ops.kinds()[KindId(kind)];
+  if (of.parts.empty()) return written_[of.first + number] != 0;
+  for (KindId part : of.parts)
+    if (written_[world_.ops.kinds()[part].first + number] != 0) return true;
+  return false;
+}
+
+bool OrderWriter::free_here(std::uint32_t kind, const Index& at, std::uint32_t number) const {
+  if (written(kind, number)) return false;
+  const std::uint32_t op = world_.ops.kinds()[KindId(kind)].first + number;
+  return world_.op_exists(kind, op) && world_.device(kind, at, number) == device_;
+}
+
+void OrderWriter::stars(const Term& term, Index& at, const std::vector<std::uint32_t>& order, std::size_t k) {
+  const std::uint32_t kind = term.target;
+  if (k == order.size()) {
+    if (free_here(kind, at, number(kind, at))) {
+      if (wanted_ != nullptr) {
+        chosen_.clear();
+        for (std::uint32_t i : order) chosen_.push_back(at[i]);
+      }
+      emit(kind, at);
+    }
+    return;
+  }
+  const std::uint32_t i = order[k];
+  const OpIndex& index = world_.ops.kinds()[KindId(kind)].indices[i];
+  const KindPlace& place = world_.places[kind];
+  if (place.rule == KindPlace::Rule::Stage && place.index == i) {
+    const Datum stages = evaluator_.stages_on(device_);
+    for (std::int64_t s = stages.length(); s-- > 0;) {
+      evaluator_.step(statement_->span);
+      at[i] = static_cast<std::uint32_t>(stages[s].integer());
+      stars(term, at, order, k + 1);
+    }
+    return;
+  }
+  const bool falling = index.role == IndexRole::Stage;
+  for (std::uint32_t v = 0; v < index.extent; ++v) {
+    evaluator_.step(statement_->span);
+    at[i] = falling ? index.extent - 1 - v : v;
+    stars(term, at, order, k + 1);
+  }
+}
+
+void OrderWriter::next(const Term& term, TermId id, Index& at, std::uint32_t which) {
+  const std::uint32_t kind = term.target;
+  const std::uint32_t extent = world_.ops.kinds()[KindId(kind)].indices[which].extent;
+  const KindPlace& place = world_.places[kind];
+  if (place.rule == KindPlace::Rule::Stage && place.index == which) {
+    const Datum stages = evaluator_.stages_on(device_);
+    for (std::int64_t s = 0; s < stages.length(); ++s) {
+      at[which] = static_cast<std::uint32_t>(stages[s].integer());
+      if (!free_here(kind, at, number(kind, at))) continue;
+      if (wanted_ != nullptr) chosen_ = {at[which]};
+      return;
+    }
+    no_next(term, id, at, which);
+  }
+  if (place.rule != KindPlace::Rule::Stage) {
+    // The device may depend on the index: there is no place to go on from.
+    for (at[which] = 0; at[which] < extent; ++at[which]) {
+      evaluator_.step(statement_->span);
+      if (!free_here(kind, at, number(kind, at))) continue;
+      if (wanted_ != nullptr) chosen_ = {at[which]};
+      return;
+    }
+    no_next(term, id, at, which);
+  }
+  at[which] = 0;
+  // On another device there is nothing to look for: say so.
+  if (world_.device(kind, at, 0) != device_) return;
+  const std::uint32_t stride = world_.strides[kind][which];
+  const std::uint32_t base = number(kind, at);
+  std::vector<std::uint32_t>& cursors = cursors_[kind][which];
+  if (cursors.empty()) cursors.assign(std::max(1u, world_.ops.kinds()[KindId(kind)].count / std::max(1u, extent)), 0);
+  std::uint32_t& cursor = cursors[base / (stride * extent) * stride + base % stride];
+  const std::uint32_t first = world_.ops.kinds()[KindId(kind)].first;
+  while (cursor < extent && (written(kind, base + cursor * stride) ||
+                             !world_.op_exists(kind, first + base + cursor * stride)))
+    ++cursor;
+  if (cursor == extent) no_next(term, id, at, which);
+  at[which] = cursor;
+  if (wanted_ != nullptr) chosen_ = {cursor};
+}
+
+void OrderWriter::all_next(const Term& term, TermId id, Index& at, const std::vector<std::uint32_t>& which) {
+  const std::uint32_t kind = term.target;
+  const OpKind& of = world_.ops.kinds()[KindId(kind)];
+  for (std::uint32_t i : which) at[i] = 0;
+  for (;;) {
+    evaluator_.step(statement_->span);
+    if (of.count > 0 && free_here(kind, at, number(kind, at))) break;
+    std::size_t k = which.size();
+    while (k > 0 && ++at[which[k - 1]] >= of.indices[which[k - 1]].extent) at[which[--k]] = 0;
+    if (k == 0) no_next(term, id, at, which.back());
+  }
+  if (wanted_ == nullptr) return;
+  chosen_.clear();
+  for (std::uint32_t i : which) chosen_.push_back(at[i]);
+}
+
+void OrderWriter::no_next(const Term& term, TermId id, const Index& at, std::uint32_t which) {
+  const OpKind& kind = world_.ops.kinds()[KindId(term.target)];
+  std::string shown;
+  for (std::uint32_t i = 0; i < term.count; ++i) {
+    if (kind.indices[i].role == IndexRole::Slice && kind.indices[i].extent == 1) continue;
+    const bool is_next = code_[code_.operand(term, i)].kind == TermKind::Next;
+    shown += fmt::format("{}{}", shown.empty() ? "" : ", ", is_next ? "next" : std::to_string(at[i]));
+  }
+  const OpIndex& index = kind.indices[which];
+  const std::string what = index.role == IndexRole::Other ? index.name : word(index.role);
+  Label label;
+  if (statement_->span.begin != code_.spans[id].begin || statement_->span.source != code_.spans[id].source)
+    label = {code_.spans[code_.operand(term, which)], "this `next`"};
+  const Span span = label.span.valid() ? statement_->span : code_.spans[code_.operand(term, which)];
+  evaluator_.fail("no-next", span,
+                  fmt::format("no {} is left for `{}({})`: all {} are written", what, kind.name, shown, index.extent),
+                  "one too many", label);
+}
+
+void OrderWriter::match(std::uint32_t kind, const Index& at, OpId op) {
+  bool same = op == wanted_->op;
+  const OpKind& of = world_.ops.kinds()[KindId(kind)];
+  for (KindId part : of.parts)
+    same = same || world_.ops.kinds()[part].first + (op.value - of.first) == wanted_->op.value;
+  if (!same) return;
+  if (wanted_->occurrence > 0) {
+    --wanted_->occurrence;
+    return;
+  }
+  Origin origin;
+  origin.span = statement_->span;
+  origin.note = evaluator_.situation();
+  if (!chosen_.empty()) {
+    const TermId id = evaluator_.op(statement_->expr);
+    bool star = false;
+    for (std::uint32_t i = 0; i < code_[id].count; ++i)
+      star = star || code_[code_.operand(code_[id], i)].kind == TermKind::Star;
+    origin.note += fmt::format(", `{}` being {}", star ? "*" : "next", fmt::join(chosen_, ", "));
+  }
+  static_cast<void>(at);
+  wanted_->found = std::move(origin);
+  throw Found{};
+}
+
+void OrderWriter::emit(std::uint32_t kind, const Index& at) {
+  const OpKind& of = world_.ops.kinds()[KindId(kind)];
+  const std::uint32_t n = number(kind, at);
+  const OpId op(of.first + n);
+  if (!world_.op_exists(kind, op.value))
+    evaluator_.fail("no-such-op", statement_->span, fmt::format("`{}` does not exist", text(kind, at)), "",
+                    {code_.ops[kind].name_span, "declared here, for some indices only"});
+  const std::uint32_t device = world_.device(kind, at, n);
+  if (device != device_) {
+    const KindPlace& place = world_.places[kind];
+    const Label label = place.rule == KindPlace::Rule::Stage
+                            ? Label{code_.place->span, fmt::format("stage {} is placed here", at[place.index])}
+                            : Label{code_.ops[kind].name_span, "declared here"};
+    evaluator_.fail("wrong-device", statement_->span,
+                    fmt::format("`{}` runs on device {}, not on device {}", text(kind, at), device, device_),
+                    "written for another device", label);
+  }
+  if (wanted_ != nullptr) {
+    match(kind, at, op);
+  } else if (written(kind, n)) {
+    Label label;
+    for (KindId part : of.parts.empty() ? std::vector<KindId>{KindId(kind)} : of.parts) {
+      const std::uint32_t number_of_part = world_.ops.kinds()[part].first + n;
+      if (written_[number_of_part] == 0) continue;
+      if (const auto first = find_origin(expansion_, device_, OpId(number_of_part), 0))
+        label = {first->span, fmt::format("written first here, {}", first->note)};
+      break;
+    }
+    evaluator_.fail("op-twice", statement_->span, fmt::format("`{}` is written a second time", text(kind, at)),
+                    "again", label);
+  }
+  if (of.parts.empty()) {
+    written_[op.value] = 1;
+  } else {
+    for (KindId part : of.parts) written_[world_.ops.kinds()[part].first + n] = 1;
+  }
+  run_[kind] = true;
+  block_->ops.push_back(op);
+  if (statement_->at.valid()) {
+    block_->slots.push_back(slot_);
+    block_->statements.push_back(statement_);
+  }
+}
+
+void set_parameters(Evaluator& evaluator, const std::vector<Argument>& arguments) {
+  for (const ParameterCode& parameter : evaluator.code().parameters) {
+    const auto given = std::find_if(arguments.begin(), arguments.end(),
+                                    [&](const Argument& argument) { return argument.name == parameter.name; });
+    evaluator.set(parameter.slot, given != arguments.end() ? given->value() : evaluator.value(parameter.value));
+  }
+  evaluator.evaluate_lets();
+}
+
+std::optional<Origin> find_origin(const Expansion& expansion, std::uint32_t device, OpId op,
+                                  std::uint32_t occurrence) {
+  Diagnostics ignored;
+  Wanted wanted;
+  wanted.op = op;
+  wanted.occurrence = occurrence;
+  try {
+    Evaluator evaluator(*expansion.code, ignored);
+    set_parameters(evaluator, expansion.arguments);
+    evaluator.add_budget(std::uint64_t(256) * expansion.world.ops.size());
+    OrderWriter writer(evaluator, expansion, &wanted);
+    writer.write(device);
+  } catch (const Found&) {
+    return wanted.found;
+  } catch (const Stop&) {
+  }
+  return std::nullopt;
+}
+
+}  // namespace stave
