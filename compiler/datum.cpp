@@ -73,7 +73,7 @@ Datum* Arena::take(std::int64_t n) {
   return result;
 }
 
-void Arena::release(const Mark& mark) {
+void Arena::give_back(const Mark& mark) {
   blocks_.resize(mark.blocks);
   used_ = mark.used;
   elements_ = mark.elements;

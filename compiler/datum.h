@@ -110,13 +110,17 @@ class Arena {
   /// None if more than kMaxListElements would be alive.
   Datum* take(std::int64_t n);
   Mark mark() const { return {blocks_.size(), used_, elements_}; }
-  void release(const Mark& mark);
+  void release(const Mark& mark) {
+    if (elements_ != mark.elements) give_back(mark);
+  }
 
  private:
   struct Block {
     std::unique_ptr<Datum[]> items;
     std::size_t size = 0;
   };
+  void give_back(const Mark& mark);
+
   std::vector<Block> blocks_;
   /// Taken of the last block.
   std::size_t used_ = 0;

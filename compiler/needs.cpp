@@ -34,6 +34,18 @@ struct NeedPattern {
   bool evaluated = false;
   /// Never inside its list.
   bool never = false;
+  /// The same indices in the same lists, some of them shifted: the number of what is needed is that of the op plus this.
+  bool straight = false;
+  std::int64_t distance = 0;
+  /// What it takes to be inside: index `from` of the op plus `offset` below `extent`.
+  struct Edge {
+    std::uint32_t from = 0;
+    std::int64_t offset = 0;
+    std::uint64_t extent = 0;
+  };
+  std::array<Edge, kMaxIndices> edges;
+  std::uint32_t edge_count = 0;
+  std::uint32_t first = 0;
 };
 
 class Needs {
@@ -56,7 +68,15 @@ class Needs {
 
   /// Calls `visit(op number)` for each op that `need` of the op with these indices comes to.
   template <class Visit>
-  void each(const NeedPattern& need, const Index& at, const Visit& visit) {
+  void each(const NeedPattern& need, const Index& at, std::uint32_t own, const Visit& visit) {
+    if (need.straight) {
+      for (std::uint32_t i = 0; i < need.edge_count; ++i) {
+        const NeedPattern::Edge& edge = need.edges[i];
+        if (static_cast<std::uint64_t>(at[edge.from] + edge.offset) >= edge.extent) return;
+      }
+      visit(static_cast<std::uint32_t>(need.first + own + need.distance));
+      return;
+    }
     if (need.plain) {
       const OpKind& first = world_.ops.kinds()[KindId(need.kinds.front())];
       const Index& strides = world_.strides[need.kinds.front()];
@@ -102,7 +122,28 @@ class Needs {
       const bool known = to.kind == IndexPattern::Kind::Fixed || to.kind == IndexPattern::Kind::Shifted;
       if (known && (most < 0 || least >= extent)) result.never = true;
     }
+    find_straight(kind, result);
     return result;
+  }
+
+  void find_straight(std::uint32_t kind, NeedPattern& need) const {
+    const std::uint32_t target = need.kinds.front();
+    if (need.never || !need.plain || need.kinds.size() != 1 || world_.partial[target]) return;
+    const std::vector<OpIndex>& from = world_.ops.kinds()[KindId(kind)].indices;
+    const std::vector<OpIndex>& to = world_.ops.kinds()[KindId(target)].indices;
+    if (from.size() != to.size()) return;
+    for (std::uint32_t i = 0; i < need.count; ++i) {
+      const IndexPattern& pattern = need.indices[i];
+      const bool same = from[i].extent == to[i].extent;
+      const bool zero = pattern.kind == IndexPattern::Kind::Fixed && to[i].extent == 1;
+      const bool own = pattern.kind == IndexPattern::Kind::Shifted && pattern.from == i;
+      if (!same || (!own && !zero)) return;
+      if (!own || pattern.offset == 0) continue;
+      need.distance += pattern.offset * world_.strides[target][i];
+      need.edges[need.edge_count++] = {i, pattern.offset, to[i].extent};
+    }
+    need.first = world_.ops.kinds()[KindId(target)].first;
+    need.straight = true;
   }
 
   IndexPattern index_pattern(TermId id, const std::vector<std::uint32_t>& slots) const {
@@ -234,7 +275,7 @@ Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
           for (std::size_t i = 0; i < kind.indices.size(); ++i)
             evaluator.set(evaluator.code().ops[k].indices[i].slot, Datum::whole(at[i]));
         for (const NeedPattern& need : patterns[k])
-          needs.each(need, at, [&](std::uint32_t op) {
+          needs.each(need, at, n, [&](std::uint32_t op) {
             rows.items.push_back({OpId(op), need.payload});
             if (rows.items.size() > kMaxNeeds)
               evaluator.fail("too-many", need.code->span,
@@ -256,7 +297,7 @@ Span find_need(Evaluator& evaluator, const World& world, OpId op, OpId needed) {
   Needs needs(evaluator, world);
   for (const NeedPattern& need : needs.patterns(name.kind.value)) {
     bool found = false;
-    needs.each(need, name.index, [&](std::uint32_t each) { found = found || each == needed.value; });
+    needs.each(need, name.index, op.value - world.ops.kinds()[name.kind].first, [&](std::uint32_t each) { found = found || each == needed.value; });
     if (found) return need.code->span;
   }
   return Span();

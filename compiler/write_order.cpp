@@ -36,7 +36,38 @@ OrderWriter::OrderWriter(Evaluator& evaluator, const Expansion& expansion, Wante
       written_(world_.ops.size(), 0),
       cursors_(world_.ops.kinds().size()),
       run_(world_.ops.kinds().size(), false) {
+  find_facts();
   find_devices();
+}
+
+void OrderWriter::find_facts() {
+  for (std::uint32_t k = 0; k < world_.ops.kinds().size(); ++k) {
+    const OpKind& kind = world_.ops.kinds()[KindId(k)];
+    Facts& facts = facts_.emplace_back();
+    facts.first = kind.first;
+    facts.count = static_cast<std::uint32_t>(kind.indices.size());
+    facts.strides = world_.strides[k];
+    for (std::size_t i = 0; i < kind.indices.size(); ++i) facts.extents[i] = kind.indices[i].extent;
+    facts.partial = world_.partial[k];
+    facts.by_stage = world_.places[k].rule == KindPlace::Rule::Stage;
+    facts.stage = world_.places[k].index;
+    for (KindId part : kind.parts) facts.runs.push_back(world_.ops.kinds()[part].first);
+    if (facts.runs.empty()) facts.runs.push_back(kind.first);
+  }
+}
+
+OrderWriter::Cursors& OrderWriter::cursors(std::uint32_t kind, std::uint32_t which) {
+  Cursors& result = cursors_[kind][which];
+  if (!result.at.empty()) return result;
+  const Facts& facts = facts_[kind];
+  std::uint32_t rows = 1;
+  for (std::size_t i = kMaxIndices; i-- > 0;) {
+    if (i == which || facts.extents[i] == 0) continue;
+    result.steps[i] = rows;
+    rows *= facts.extents[i];
+  }
+  result.at.assign(rows, 0);
+  return result;
 }
 
 void OrderWriter::find_devices() {
@@ -196,15 +227,8 @@ void OrderWriter::for_each(const StatementCode& statement, Block& block) {
   evaluator_.leave_loop();
 }
 
-std::uint32_t OrderWriter::number(std::uint32_t kind, const Index& at) const {
-  const Index& strides = world_.strides[kind];
-  std::uint32_t result = 0;
-  for (std::size_t i = 0; i < kMaxIndices; ++i) result += at[i] * strides[i];
-  return result;
-}
-
 std::string OrderWriter::text(std::uint32_t kind, const Index& at) const {
-  return world_.ops.text(OpId(world_.ops.kinds()[KindId(kind)].first + number(kind, at)));
+  return world_.ops.text(OpId(facts_[kind].first + number(facts_[kind], at)));
 }
 
 void OrderWriter::op(const StatementCode& statement, Block& block) {
@@ -225,7 +249,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
     const Term& index = code_[operand];
     if (index.kind == TermKind::Slot) {
       const Datum& datum = evaluator_.get(index.target);
-      if (datum.is_whole() && static_cast<std::uint64_t>(datum.integer()) < kind.indices[i].extent) {
+      if (datum.is_whole() && static_cast<std::uint64_t>(datum.integer()) < facts_[term.target].extents[i]) {
         at[i] = static_cast<std::uint32_t>(datum.integer());
         continue;
       }
@@ -266,24 +290,16 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
   }
 }
 
-bool OrderWriter::written(std::uint32_t kind, std::uint32_t number) const {
-  const OpKind& of = world_.ops.kinds()[KindId(kind)];
-  if (of.parts.empty()) return written_[of.first + number] != 0;
-  for (KindId part : of.parts)
-    if (written_[world_.ops.kinds()[part].first + number] != 0) return true;
-  return false;
-}
-
 bool OrderWriter::free_here(std::uint32_t kind, const Index& at, std::uint32_t number) const {
-  if (written(kind, number)) return false;
-  const std::uint32_t op = world_.ops.kinds()[KindId(kind)].first + number;
-  return world_.op_exists(kind, op) && world_.device(kind, at, number) == device_;
+  const Facts& facts = facts_[kind];
+  if (written(facts, number)) return false;
+  return world_.op_exists(kind, facts.first + number) && device(facts, kind, at, number) == device_;
 }
 
 void OrderWriter::stars(const Term& term, Index& at, const std::vector<std::uint32_t>& order, std::size_t k) {
   const std::uint32_t kind = term.target;
   if (k == order.size()) {
-    if (free_here(kind, at, number(kind, at))) {
+    if (free_here(kind, at, number(facts_[kind], at))) {
       if (wanted_ != nullptr) {
         chosen_.clear();
         for (std::uint32_t i : order) chosen_.push_back(at[i]);
@@ -320,7 +336,7 @@ void OrderWriter::next(const Term& term, TermId id, Index& at, std::uint32_t whi
     const Datum stages = evaluator_.stages_on(device_);
     for (std::int64_t s = 0; s < stages.length(); ++s) {
       at[which] = static_cast<std::uint32_t>(stages[s].integer());
-      if (!free_here(kind, at, number(kind, at))) continue;
+      if (!free_here(kind, at, number(facts_[kind], at))) continue;
       if (wanted_ != nullptr) chosen_ = {at[which]};
       return;
     }
@@ -330,23 +346,24 @@ void OrderWriter::next(const Term& term, TermId id, Index& at, std::uint32_t whi
     // The device may depend on the index: there is no place to go on from.
     for (at[which] = 0; at[which] < extent; ++at[which]) {
       evaluator_.step(statement_->span);
-      if (!free_here(kind, at, number(kind, at))) continue;
+      if (!free_here(kind, at, number(facts_[kind], at))) continue;
       if (wanted_ != nullptr) chosen_ = {at[which]};
       return;
     }
     no_next(term, id, at, which);
   }
   at[which] = 0;
+  const Facts& facts = facts_[kind];
   // On another device there is nothing to look for: say so.
-  if (world_.device(kind, at, 0) != device_) return;
-  const std::uint32_t stride = world_.strides[kind][which];
-  const std::uint32_t base = number(kind, at);
-  std::vector<std::uint32_t>& cursors = cursors_[kind][which];
-  if (cursors.empty()) cursors.assign(std::max(1u, world_.ops.kinds()[KindId(kind)].count / std::max(1u, extent)), 0);
-  std::uint32_t& cursor = cursors[base / (stride * extent) * stride + base % stride];
-  const std::uint32_t first = world_.ops.kinds()[KindId(kind)].first;
-  while (cursor < extent && (written(kind, base + cursor * stride) ||
-                             !world_.op_exists(kind, first + base + cursor * stride)))
+  if (device(facts, kind, at, 0) != device_) return;
+  const std::uint32_t stride = facts.strides[which];
+  const std::uint32_t base = number(facts, at);
+  Cursors& all = cursors(kind, which);
+  std::uint32_t row = 0;
+  for (std::uint32_t i = 0; i < facts.count; ++i) row += at[i] * all.steps[i];
+  std::uint32_t& cursor = all.at[row];
+  while (cursor < extent && (written(facts, base + cursor * stride) ||
+                             (facts.partial && !world_.exists[facts.first + base + cursor * stride])))
     ++cursor;
   if (cursor == extent) no_next(term, id, at, which);
   at[which] = cursor;
@@ -359,7 +376,7 @@ void OrderWriter::all_next(const Term& term, TermId id, Index& at, const std::ve
   for (std::uint32_t i : which) at[i] = 0;
   for (;;) {
     evaluator_.step(statement_->span);
-    if (of.count > 0 && free_here(kind, at, number(kind, at))) break;
+    if (of.count > 0 && free_here(kind, at, number(facts_[kind], at))) break;
     std::size_t k = which.size();
     while (k > 0 && ++at[which[k - 1]] >= of.indices[which[k - 1]].extent) at[which[--k]] = 0;
     if (k == 0) no_next(term, id, at, which.back());
@@ -413,42 +430,42 @@ void OrderWriter::match(std::uint32_t kind, const Index& at, OpId op) {
   throw Found{};
 }
 
-void OrderWriter::emit(std::uint32_t kind, const Index& at) {
-  const OpKind& of = world_.ops.kinds()[KindId(kind)];
-  const std::uint32_t n = number(kind, at);
-  const OpId op(of.first + n);
-  if (!world_.op_exists(kind, op.value))
-    evaluator_.fail("no-such-op", statement_->span, fmt::format("`{}` does not exist", text(kind, at)), "",
+void OrderWriter::refuse(std::uint32_t kind, const Index& at, std::uint32_t n) {
+  const Facts& facts = facts_[kind];
+  if (!world_.op_exists(kind, facts.first + n))
+    evaluator_.fail("foreign-op", statement_->span, fmt::format("`{}` does not exist", text(kind, at)), "",
                     {code_.ops[kind].name_span, "declared here, for some indices only"});
-  const std::uint32_t device = world_.device(kind, at, n);
-  if (device != device_) {
-    const KindPlace& place = world_.places[kind];
-    const Label label = place.rule == KindPlace::Rule::Stage
-                            ? Label{code_.place->span, fmt::format("stage {} is placed here", at[place.index])}
+  const std::uint32_t runs_on = device(facts, kind, at, n);
+  if (runs_on != device_) {
+    const Label label = facts.by_stage
+                            ? Label{code_.place->span, fmt::format("stage {} is placed here", at[facts.stage])}
                             : Label{code_.ops[kind].name_span, "declared here"};
     evaluator_.fail("wrong-device", statement_->span,
-                    fmt::format("`{}` runs on device {}, not on device {}", text(kind, at), device, device_),
+                    fmt::format("`{}` runs on device {}, not on device {}", text(kind, at), runs_on, device_),
                     "written for another device", label);
   }
+  Label label;
+  for (std::uint32_t first : facts.runs) {
+    if (written_[first + n] == 0) continue;
+    if (const auto before = find_origin(expansion_, device_, OpId(first + n), 0))
+      label = {before->span, fmt::format("written first here, {}", before->note)};
+    break;
+  }
+  evaluator_.fail("repeated-op", statement_->span, fmt::format("`{}` is written a second time", text(kind, at)),
+                  "again", label);
+}
+
+void OrderWriter::emit(std::uint32_t kind, const Index& at) {
+  const Facts& facts = facts_[kind];
+  const std::uint32_t n = number(facts, at);
+  const OpId op(facts.first + n);
+  if ((facts.partial && !world_.exists[op.value]) || device(facts, kind, at, n) != device_) refuse(kind, at, n);
   if (wanted_ != nullptr) {
     match(kind, at, op);
-  } else if (written(kind, n)) {
-    Label label;
-    for (KindId part : of.parts.empty() ? std::vector<KindId>{KindId(kind)} : of.parts) {
-      const std::uint32_t number_of_part = world_.ops.kinds()[part].first + n;
-      if (written_[number_of_part] == 0) continue;
-      if (const auto first = find_origin(expansion_, device_, OpId(number_of_part), 0))
-        label = {first->span, fmt::format("written first here, {}", first->note)};
-      break;
-    }
-    evaluator_.fail("op-twice", statement_->span, fmt::format("`{}` is written a second time", text(kind, at)),
-                    "again", label);
+  } else if (written(facts, n)) {
+    refuse(kind, at, n);
   }
-  if (of.parts.empty()) {
-    written_[op.value] = 1;
-  } else {
-    for (KindId part : of.parts) written_[world_.ops.kinds()[part].first + n] = 1;
-  }
+  for (std::uint32_t first : facts.runs) written_[first + n] = 1;
   run_[kind] = true;
   block_->ops.push_back(op);
   if (statement_->at.valid()) {

@@ -46,6 +46,29 @@ class OrderWriter {
     std::vector<const StatementCode*> statements;
   };
 
+  /// What writing needs to know of a kind, packed.
+  struct Facts {
+    std::uint32_t first = 0;
+    /// Number of indices.
+    std::uint32_t count = 0;
+    Index strides = {};
+    Index extents = {};
+    bool partial = false;
+    /// The device is that of the stage, which is this index.
+    bool by_stage = false;
+    std::uint32_t stage = 0;
+    /// First numbers of what it runs: its parts, or itself.
+    std::vector<std::uint32_t> runs;
+  };
+
+  /// Where the search for `next` goes on, by row: the other indices of the op, whose steps these are.
+  struct Cursors {
+    Index steps = {};
+    std::vector<std::uint32_t> at;
+  };
+
+  void find_facts();
+  Cursors& cursors(std::uint32_t kind, std::uint32_t which);
   void find_devices();
   void write_items(const OnDeviceCode& on, DeviceOrder& to);
   void body(const BodyCode& statements, Block& block);
@@ -56,11 +79,23 @@ class OrderWriter {
   void next(const Term& term, TermId id, Index& at, std::uint32_t which);
   void all_next(const Term& term, TermId id, Index& at, const std::vector<std::uint32_t>& which);
   void emit(std::uint32_t kind, const Index& at);
+  [[noreturn]] void refuse(std::uint32_t kind, const Index& at, std::uint32_t number);
   bool free_here(std::uint32_t kind, const Index& at, std::uint32_t number) const;
-  bool written(std::uint32_t kind, std::uint32_t number) const;
+  bool written(const Facts& facts, std::uint32_t number) const {
+    for (std::uint32_t first : facts.runs)
+      if (written_[first + number] != 0) return true;
+    return false;
+  }
+  std::uint32_t device(const Facts& facts, std::uint32_t kind, const Index& at, std::uint32_t number) const {
+    return facts.by_stage ? world_.device_of_stage[at[facts.stage]] : world_.device(kind, at, number);
+  }
   void finish(Block& block, DeviceOrder& to);
   void limit(const ItemCode& item, DeviceOrder& to);
-  std::uint32_t number(std::uint32_t kind, const Index& at) const;
+  static std::uint32_t number(const Facts& facts, const Index& at) {
+    std::uint32_t result = 0;
+    for (std::uint32_t i = 0; i < facts.count; ++i) result += at[i] * facts.strides[i];
+    return result;
+  }
   std::string text(std::uint32_t kind, const Index& at) const;
   void match(std::uint32_t kind, const Index& at, OpId op);
   [[noreturn]] void no_next(const Term& term, TermId id, const Index& at, std::uint32_t which);
@@ -76,8 +111,10 @@ class OrderWriter {
   std::vector<std::size_t> first_on_;
   /// By op: written on its device.
   std::vector<std::uint8_t> written_;
-  /// Where the search for `next` goes on. Shape: [kind][index][row], a row being the op's other indices.
-  std::vector<std::array<std::vector<std::uint32_t>, kMaxIndices>> cursors_;
+  /// Shape: [kind].
+  std::vector<Facts> facts_;
+  /// Shape: [kind][index].
+  std::vector<std::array<Cursors, kMaxIndices>> cursors_;
   std::vector<bool> run_;
   /// The statement and block that are being written.
   const StatementCode* statement_ = nullptr;

@@ -89,7 +89,7 @@ class Cells {
   void check(const Cell& cell, std::uint32_t kind, const Index& at, std::uint32_t number) {
     const std::uint32_t op = world_.ops.kinds()[KindId(kind)].first + number;
     if (!world_.op_exists(kind, op))
-      evaluator_.fail("no-such-op", span(cell), fmt::format("`{}` does not exist", world_.ops.text(OpId(op))));
+      evaluator_.fail("foreign-op", span(cell), fmt::format("`{}` does not exist", world_.ops.text(OpId(op))));
     const std::uint32_t device = world_.device(kind, at, number);
     if (device == device_) return;
     const KindPlace& place = world_.places[kind];
@@ -163,7 +163,7 @@ void write_table(Evaluator& evaluator, const Expansion& expansion, IdVector<Devi
           for_each_part(world, op.kind, op.number, [&](std::uint32_t part) {
             if (first == nullptr) first = find_in_row(cells, world, table, row, i, part, 0);
           });
-          evaluator.fail("op-twice", cells.span(table.cells[i]),
+          evaluator.fail("repeated-op", cells.span(table.cells[i]),
                          fmt::format("`{}` is written a second time", world.ops.text(id)), "again",
                          first == nullptr ? Label{} : Label{cells.span(*first), "written first here"});
         }
