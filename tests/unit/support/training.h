@@ -97,7 +97,7 @@ inline OpId op(const Schedule& schedule, char letter, std::uint32_t stage, std::
   return schedule.ops.id(schedule.ops.find(std::string(1, letter)), index);
 }
 
-inline Table table(const Schedule& schedule, const std::vector<std::vector<OpId>>& rows) {
+inline Table table_of(const Schedule& schedule, const std::vector<std::vector<OpId>>& rows) {
   Table result;
   result.ops = schedule.ops;
   for (const std::vector<OpId>& row : rows) {
@@ -130,7 +130,7 @@ inline Table table(const Schedule& schedule, const std::vector<std::string>& row
       row.push_back(op(schedule, letter, stage, number(0)));
     }
   }
-  return table(schedule, ops);
+  return table_of(schedule, ops);
 }
 
 /// All forwards, then all backwards in the same order. One stage a device.
@@ -139,7 +139,7 @@ inline Table gpipe(const Schedule& schedule) {
   for (std::uint32_t d = 0; d < schedule.devices; ++d)
     for (char letter : {'F', 'B'})
       for (std::uint32_t m = 0; m < schedule.microbatches; ++m) rows[d].push_back(op(schedule, letter, d, m));
-  return table(schedule, rows);
+  return table_of(schedule, rows);
 }
 
 /// Narayanan et al., SC 2021. One stage a device.
@@ -159,7 +159,7 @@ inline Table one_f_one_b(const Schedule& schedule) {
     }
     for (std::uint32_t k = 0; k < warmup; ++k) backward();
   }
-  return table(schedule, rows);
+  return table_of(schedule, rows);
 }
 
 /// A random order that can finish: ops are taken in a random topological order. With `split`, about half of the
@@ -204,7 +204,7 @@ inline Table random_table(const Schedule& schedule, std::uint64_t seed, bool spl
     }
     if (chain.stage-- == 0) chains.erase(chains.begin() + static_cast<std::ptrdiff_t>(pick));
   }
-  return table(schedule, rows);
+  return table_of(schedule, rows);
 }
 
 }  // namespace stave::test

@@ -1,0 +1,132 @@
+// Whether a Program finishes when nothing at all is buffered.
+#include <string>
+#include <vector>
+
+#include "compiler/cell_text.h"
+#include "compiler/lower.h"
+
+namespace stave {
+
+namespace {
+
+class Rendezvous {
+ public:
+  explicit Rendezvous(const Program& program)
+      : program_(program),
+        next_(program.issue.first.begin(), program.issue.first.end() - 1),
+        done_(program.nodes(), false) {}
+
+  bool finishes() {
+    std::vector<std::uint32_t> runnable;
+    std::uint64_t moved = 1;
+    // A device whose head waits for a node of another is tried again as long as anything moves. In a Program that
+    // `lower` made this never happens: all that a node waits for stands before it in its own row.
+    while (moved > 0) {
+      moved = 0;
+      for (std::uint32_t d = program_.table.devices(); d-- > 0;) runnable.push_back(d);
+      while (!runnable.empty()) {
+        const std::uint32_t d = runnable.back();
+        runnable.pop_back();
+        while (has_head(d) && !waits_for(head(d)).valid()) {
+          const NodeId node = head(d);
+          if (program_.is_message(node)) {
+            const std::uint32_t other = peer(d, node);
+            if (!has_head(other) || head(other) != node) break;
+            ++next_[other];
+            runnable.push_back(other);
+          }
+          done_[node.value] = true;
+          ++next_[d];
+          ++moved;
+        }
+      }
+    }
+    for (std::uint32_t d = 0; d < program_.table.devices(); ++d)
+      if (has_head(d)) return false;
+    return true;
+  }
+
+  /// The devices of a ring of which each waits for the next, found from the first that stopped.
+  std::vector<std::uint32_t> ring() const {
+    std::uint32_t at = 0;
+    while (!has_head(at)) ++at;
+    std::vector<bool> seen(program_.table.devices(), false);
+    for (; !seen[at]; at = waited_for(at)) seen[at] = true;
+    std::vector<std::uint32_t> result = {at};
+    for (std::uint32_t d = waited_for(at); d != at; d = waited_for(d)) result.push_back(d);
+    return result;
+  }
+
+  NodeId head(std::uint32_t d) const { return program_.issue.items[next_[d]]; }
+  /// The first node that has not ended and must before `node` starts.
+  NodeId waits_for(NodeId node) const {
+    for (NodeId before : program_.waits[node.value])
+      if (!done_[before.value]) return before;
+    return NodeId();
+  }
+  std::uint32_t peer(std::uint32_t d, NodeId message) const {
+    const Edge& edge = program_.edges[program_.message(message).edge.value];
+    return edge.source.value == d ? edge.target.value : edge.source.value;
+  }
+
+ private:
+  bool has_head(std::uint32_t d) const { return next_[d] < program_.issue.first[d + 1]; }
+  std::uint32_t waited_for(std::uint32_t d) const {
+    const NodeId before = waits_for(head(d));
+    if (!before.valid()) return peer(d, head(d));
+    return program_.is_message(before) ? peer(d, before) : program_.table.device_of(before.value).value;
+  }
+
+  const Program& program_;
+  std::vector<std::uint32_t> next_;
+  std::vector<bool> done_;
+};
+
+std::string message_text(const Program& program, const CellText& cell, const Message& message) {
+  const std::string& payload = program.payloads[message.payload];
+  return (payload.empty() ? "the signal" : "the " + payload) + " of `" + cell(program.table.entries[message.producer]) +
+         "` for `" + cell(program.table.entries[message.consumer]) + "`";
+}
+
+std::string why(const Program& program, const CellText& cell, const Rendezvous& state, std::uint32_t d) {
+  const NodeId node = state.head(d);
+  const std::string device = "device " + std::to_string(d);
+  const NodeId before = state.waits_for(node);
+  if (before.valid() && !program.is_message(before))
+    return device + " has come to " +
+           (program.is_message(node) ? message_text(program, cell, program.message(node))
+                                     : "`" + cell(program.table.entries[node.value]) + "`") +
+           ", which needs " + cell.on(program.table.entries[before.value], program.table.device_of(before.value));
+  const Message& message = program.message(before.valid() ? before : node);
+  const Edge& edge = program.edges[message.edge.value];
+  const bool sends = edge.source.value == d;
+  return device + (sends ? " sends " : " receives ") + message_text(program, cell, message) +
+         (sends ? " to device " : " from device ") + std::to_string(sends ? edge.target.value : edge.source.value);
+}
+
+}  // namespace
+
+bool verify(const Program& program, const Schedule& schedule, Diagnostics& sink) {
+  Rendezvous state(program);
+  if (state.finishes()) return true;
+  const std::vector<std::uint32_t> ring = state.ring();
+  const CellText cell(schedule);
+  Diagnostic diagnostic;
+  diagnostic.kind = "deadlock";
+  if (ring.size() == 1)
+    diagnostic.message = "device " + std::to_string(ring[0]) + " waits for itself";
+  else if (ring.size() == 2)
+    diagnostic.message =
+        "devices " + std::to_string(ring[0]) + " and " + std::to_string(ring[1]) + " wait for each other";
+  else
+    diagnostic.message = std::to_string(ring.size()) + " devices wait for each other in a ring";
+  constexpr std::size_t kMostLines = 24;
+  for (std::size_t i = 0; i < ring.size() && i < kMostLines; ++i)
+    diagnostic.notes.push_back(why(program, cell, state, ring[i]));
+  if (ring.size() > kMostLines) diagnostic.notes.push_back("and so on: " + std::to_string(ring.size()) + " devices");
+  diagnostic.notes.push_back("a send waits for its receive: no message is buffered");
+  sink.add(std::move(diagnostic));
+  return false;
+}
+
+}  // namespace stave
