@@ -1,0 +1,116 @@
+// What each step of the compiler takes on a large schedule, in one process: seconds, nanoseconds an op, and bytes an op
+// that the step's value holds. The op is an entry of the table.
+// Usage: bench_steps FILE [NAME=VALUE ...]; see bench/README.md.
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/lower.h"
+#include "compiler/render.h"
+#include "compiler/verify.h"
+#include "scheduler/costs.h"
+#include "scheduler/order/order.h"
+#include "scheduler/simulate.h"
+#include "scheduler/start_times.h"
+
+namespace stave {
+namespace {
+
+std::size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+/// Measures one step after the other; the figures are printed at the end, when the number of ops is known.
+class Steps {
+ public:
+  template <class Step>
+  auto measure(std::string name, Step&& step) {
+    const std::size_t bytes = heap_bytes();
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = step();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const std::size_t after = heap_bytes();
+    rows_.push_back({std::move(name), seconds.count(), after > bytes ? after - bytes : 0});
+    return result;
+  }
+
+  void print(std::uint32_t ops) const {
+    double total = 0;
+    fmt::print("{:<22}{:>9}{:>9}{:>12}\n", "step", "seconds", "ns/op", "bytes/op");
+    for (const Row& row : rows_) {
+      total += row.seconds;
+      fmt::print("{:<22}{:>9.3f}{:>9.1f}{:>12.1f}\n", row.name, row.seconds, row.seconds * 1e9 / ops,
+                 static_cast<double>(row.bytes) / ops);
+    }
+    struct rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    fmt::print("{:<22}{:>9.3f}{:>9.1f}\npeak memory {:.0f} MB, {} ops\n", "total", total, total * 1e9 / ops,
+               static_cast<double>(usage.ru_maxrss) / 1024, ops);
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    double seconds = 0;
+    std::size_t bytes = 0;
+  };
+  std::vector<Row> rows_;
+};
+
+[[noreturn]] void fail(const std::string& why) {
+  fmt::print(stderr, "bench_steps: {}\n", why);
+  std::exit(2);
+}
+
+void check(bool ok, const Sources& sources, const Diagnostics& sink) {
+  if (!ok) fail(render_lines(sources, sink));
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.empty()) fail("usage: bench_steps FILE [NAME=VALUE ...]");
+  Steps steps;
+  Sources sources;
+  Diagnostics sink;
+  std::vector<Argument> arguments;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    Result<Argument> argument = read_argument(words[i]);
+    if (!argument) fail(argument.failure().message);
+    arguments.push_back(*argument);
+  }
+  const std::optional<Compiled> compiled = steps.measure("parse, check", [&]() -> std::optional<Compiled> {
+    Result<SourceId> source = read_source(sources, words[0]);
+    if (!source) fail(source.failure().message);
+    return compile(sources, *source, sink);
+  });
+  check(compiled.has_value(), sources, sink);
+  Expanded expanded = steps.measure("expand", [&] { return expand(*compiled, arguments, sink); });
+  check(expanded.schedule.has_value(), sources, sink);
+  const Schedule& schedule = *expanded.schedule;
+  const std::optional<Costs> costs = make_costs(schedule, sink);
+  check(costs.has_value(), sources, sink);
+  const std::optional<Table> table = steps.measure("order", [&] { return order(schedule, *costs, sink); });
+  check(table.has_value(), sources, sink);
+  check(steps.measure("verify table", [&] { return verify(schedule, *table, sink); }), sources, sink);
+  const Starts starts = steps.measure("start times", [&] { return start_times(schedule, *table, *costs); });
+  const Program program = steps.measure("lower", [&] { return lower(schedule, *table, starts); });
+  check(steps.measure("verify program", [&] { return verify(program, schedule, sink); }), sources, sink);
+  const Timeline timeline = steps.measure("simulate", [&] { return simulate(program, *costs); });
+  steps.print(table->size());
+  Ticks makespan = 0;
+  for (Ticks end : timeline.end) makespan = std::max(makespan, end);
+  fmt::print("makespan {} ticks\n", makespan);
+  return 0;
+}
+
+}  // namespace
+}  // namespace stave
+
+int main(int argc, char** argv) { return stave::run(std::vector<std::string>(argv + 1, argv + argc)); }
