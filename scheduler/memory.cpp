@@ -1,0 +1,95 @@
+#include "scheduler/memory.h"
+
+#include <numeric>
+#include <vector>
+
+namespace stave {
+
+namespace {
+
+using Wide = __int128;
+
+/// A size counted in parts of one common denominator.
+class Scale {
+ public:
+  void add(Rational value) {
+    const Wide common = Wide(parts_ / std::gcd(parts_, value.denominator())) * value.denominator();
+    fits_ = fits_ && common <= INT64_MAX;
+    if (fits_) parts_ = static_cast<std::int64_t>(common);
+  }
+  bool fits() const { return fits_; }
+  std::int64_t parts() const { return parts_; }
+  Wide operator()(Rational value) const { return Wide(value.numerator()) * (parts_ / value.denominator()); }
+
+ private:
+  std::int64_t parts_ = 1;
+  bool fits_ = true;
+};
+
+/// The sizes of a kind's ops, scaled.
+struct Sizes {
+  explicit Sizes(const IndexedValues& values, const Scale& scale) : stride(values.stride) {
+    for (Rational value : values.values) scaled.push_back(scale(value));
+    if (scaled.empty()) scaled.push_back(0);
+  }
+  Wide of(const OpSet& ops, OpId op) const {
+    if (scaled.size() == 1) return scaled[0];
+    const OpName name = ops.name(op);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kMaxIndices; ++i) at += std::size_t(name.index[i]) * stride[i];
+    return scaled[at];
+  }
+  std::vector<Wide> scaled;
+  std::array<std::uint32_t, kMaxIndices> stride;
+};
+
+}  // namespace
+
+std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table) {
+  const CostSet& costs = schedule.costs;
+  Scale scale;
+  for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
+    for (const IndexedValues& kind : *kinds)
+      for (Rational value : kind.values) scale.add(value);
+  for (Rational value : costs.weights) scale.add(value);
+  if (!scale.fits()) return std::nullopt;
+  std::vector<Sizes> taken;
+  std::vector<Sizes> given;
+  const IndexedValues none;
+  for (std::uint32_t k = 0; k < table.ops.kinds().size(); ++k) {
+    taken.emplace_back(k < costs.memory_taken.size() ? costs.memory_taken[KindId(k)] : none, scale);
+    given.emplace_back(k < costs.memory_given.size() ? costs.memory_given[KindId(k)] : none, scale);
+  }
+
+  IdVector<DeviceId, PeakMemory> result;
+  std::vector<std::uint32_t> weighed_for(costs.weights.size(), UINT32_MAX);
+  for (std::uint32_t d = 0; d < table.devices(); ++d) {
+    Wide weights = 0;
+    for (OpId op : table.on(DeviceId(d))) {
+      const std::uint32_t stage = costs.weights.empty() ? OpId::kNone : table.ops.stage(op);
+      if (stage >= weighed_for.size() || weighed_for[stage] == d) continue;
+      weighed_for[stage] = d;
+      weights += scale(costs.weights[stage]);
+    }
+    Wide held = weights;
+    Wide peak = weights;
+    PeakMemory mine;
+    for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
+      const OpId op = table.entries[position];
+      const std::uint32_t kind = table.ops.kind_of(op).value;
+      held += taken[kind].of(table.ops, op);
+      if (held > peak) {
+        peak = held;
+        mine.position = position;
+      }
+      held -= given[kind].of(table.ops, op);
+    }
+    const std::optional<Rational> size = Rational::make(peak, scale.parts());
+    if (!size) return std::nullopt;
+    mine.size = *size;
+    result.push_back(mine);
+  }
+  return result;
+}
+
+}  // namespace stave
