@@ -1,12 +1,12 @@
 #include "executor/cpu/kernels.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 // One body, compiled for several processors; the loader picks. The sanitizers' runtime is not up when it does.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
-#define STAVE_CLONES __attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
+#define STAVE_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define STAVE_CLONES
 #endif
@@ -34,13 +34,9 @@ constexpr float kEpsilon = 1e-5f;
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  std::uint32_t bits;
-  std::memcpy(&bits, &shifted, sizeof(bits));
   // The low bits of `shifted` hold k; put k into the exponent.
-  bits = (bits + 127u) << 23;
-  float power;
-  std::memcpy(&power, &bits, sizeof(power));
-  return p * power;
+  const std::uint32_t bits = (std::bit_cast<std::uint32_t>(shifted) + 127u) << 23;
+  return p * std::bit_cast<float>(bits);
 }
 
 constexpr float kGeluA = 1.59576912f;

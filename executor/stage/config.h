@@ -35,7 +35,7 @@ struct ModelConfig {
   std::uint32_t rows = 2;
   /// For the schedule of the learning rate: it rises over the first tenth of the steps and then falls to a tenth.
   std::uint32_t steps = 150;
-  double learning_rate = 0.004;
+  double learning_rate = 0.003;
   std::uint64_t seed = 1;
 };
 
