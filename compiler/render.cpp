@@ -282,7 +282,7 @@ class Snippets {
       const bool tab = character == U'\t';
       const bool shown = length > 0 && is_printable(character);
       const std::uint32_t columns = tab ? kTab - column % kTab : shown ? display_width(character) : 1;
-      if (column + columns > room() && text.size() - at > 3) {
+      if (column + columns + 3 > room() && text.size() - at > 3) {
         result.text += "...";
         break;
       }

@@ -191,7 +191,7 @@ class Explainer {
   /// A statement that begins with a name which is no op: `repeet 3 { }`.
   bool wrong_statement() {
     const Lexeme& word = lexeme(-1);
-    if (rule() != "opName" || word.kind != LexemeKind::Name || !inside("statement")) return false;
+    if (rule() != "opName" || word.kind != LexemeKind::Name || !inside("statement") || !expects("'('")) return false;
     if (is_one_of(lexeme(-2).text, {"with", "after", "from", "=", "+", ","})) return false;
     Words known = kStatements;
     known.insert(known.end(), {"let", "with", "at"});

@@ -139,10 +139,12 @@ class TableReader {
     const std::uint32_t letters = at_;
     while (at_ < end_ && is_letter(text_[at_])) ++at_;
     if (letters == at_) {
-      error("table-cell", cell.begin, std::max(cell_end(), cell.begin + 1),
-            cell.stage == Cell::kNone ? "`" + shown(cell.begin, cell_end()) + "` names no op"
-                                      : "the letter of an op is missing",
-            "a cell is `F0`, `2F0` with the stage first, `0F7+3B5` for two that overlap, or `.`");
+      const std::string found = shown(cell.begin, cell_end());
+      if (overlaps && found.empty())
+        error("table-cell", cell.begin - 1, cell.begin, "an op is missing behind `+`", "");
+      else
+        error("table-cell", cell.begin, cell_end(), "`" + found + "` names no op",
+              "a cell is `F0`, `2F0` with the stage first, `0F7+3B5` for two that overlap, or `.`");
       return false;
     }
     std::uint32_t name_end = at_;
@@ -185,7 +187,7 @@ class TableReader {
       if (first && at_ < end_ && text_[at_] == ')') break;
       const std::uint32_t begin = at_;
       if (at_ == end_ || !is_digit(text_[at_])) {
-        error("table-cell", std::min(at_, end_ - 1), std::min(at_ + 1, end_), "a whole number is needed here",
+        error("table-cell", at_, at_ + 1, "a whole number is needed here",
               "other indices are written `" + result.name.name + "(0, 1, 2)`");
         return false;
       }
@@ -201,7 +203,7 @@ class TableReader {
         continue;
       }
       if (at_ < end_ && text_[at_] == ')') break;
-      error("table-cell", std::min(at_, end_ - 1), std::min(at_ + 1, end_), "`,` or `)` is needed here", "");
+      error("table-cell", at_, at_ + 1, "`,` or `)` is needed here", "");
       return false;
     }
     ++at_;
