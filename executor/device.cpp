@@ -37,12 +37,16 @@ void Device::optimizer_step() {
 std::string Device::run(std::uint32_t position, std::uint64_t step) {
   for (std::uint32_t i = program_.reads.first[position]; i < program_.reads.first[position + 1]; ++i) {
     const SlotUse& use = program_.reads.items[i];
+    if (use.slot == UINT32_MAX) return "what it needs is made later on its own device";
     const Envelope due{step, plan_.expected[i], use.payload, payload_bytes_[use.payload]};
     if (std::string error = check_envelope(program_, buffers_.envelope(use.payload, use.slot), due, use.slot);
         !error.empty())
       return error;
   }
-  if (plan_.is_wait[position] == 0) compute(position);
+  if (plan_.is_wait[position] == 0) {
+    if (program_.stash[position] == UINT32_MAX) return "nothing was kept for it by its forward";
+    compute(position);
+  }
   const OpId op = program_.table.entries[position];
   for (const SlotUse& use : program_.writes[position])
     buffers_.envelope(use.payload, use.slot) = {step, op, use.payload, payload_bytes_[use.payload]};

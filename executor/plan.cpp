@@ -67,9 +67,13 @@ Result<void> check_references(const Program& p, const Plan& plan) {
   }
   for (std::uint32_t position = 0; position < p.table.size(); ++position) {
     const DeviceId d = plan.device[position];
-    for (const Rows<SlotUse>* uses : {&p.reads, &p.writes})
-      for (const SlotUse& use : (*uses)[position])
-        if (!slot_exists(p, d, use.payload, use.slot)) return broken("a slot of " + p.table.ops.text(p.table.entries[position]));
+    const auto exists = [&](const SlotUse& use) { return slot_exists(p, d, use.payload, use.slot); };
+    // An op that stands before one that it needs, in a program lowered unchecked, reads from no slot: it waits in vain.
+    const auto readable = [&](const SlotUse& use) {
+      return exists(use) || (p.order.empty() && use.slot == kNone && use.payload < p.payloads.size());
+    };
+    if (!std::ranges::all_of(p.reads[position], readable) || !std::ranges::all_of(p.writes[position], exists))
+      return broken("a slot of " + p.table.ops.text(p.table.entries[position]));
     if (p.stash[position] != kNone && p.stash[position] >= p.slots[d].stash) return broken("a stash");
   }
   return {};
@@ -150,7 +154,8 @@ void find_expected(const Program& p, Plan& plan) {
         if (m.in_slot != kNone) holds[m.payload][m.in_slot] = p.table.entries[m.producer];
       }
       for (std::uint32_t i = p.reads.first[position]; i < p.reads.first[position + 1]; ++i)
-        plan.expected[i] = holds[p.reads.items[i].payload][p.reads.items[i].slot];
+        if (p.reads.items[i].slot != kNone)
+          plan.expected[i] = holds[p.reads.items[i].payload][p.reads.items[i].slot];
       for (const SlotUse& use : p.writes[position]) holds[use.payload][use.slot] = p.table.entries[position];
     }
   }
@@ -226,7 +231,7 @@ Result<void> check_training_step(const Program& p, Plan& plan) {
       return Failure{"stage " + std::to_string(s) + " lies on devices " + std::to_string(place.value) + " and " +
                      std::to_string(plan.device[position].value) + "; replicas are not run yet"};
     place = plan.device[position];
-    if (p.stash[position] == kNone) return broken(ops.text(op) + " has no stash");
+    if (p.stash[position] == kNone && !p.order.empty()) return broken(ops.text(op) + " has no stash");
     std::uint8_t& flags = seen[static_cast<std::size_t>(s) * plan.microbatches + m];
     bool twice = false;
     each_part(ops, op, [&](Operation operation) {
