@@ -17,7 +17,10 @@ class Orders {
 
   void on_device(const OnDevice& on) {
     OnDeviceCode code;
+    // What stands before the brace.
     code.span = on.span;
+    if (!on.variable.name.empty()) code.span.end = on.variable.span.end;
+    if (on.devices.valid()) code.span.end = file_[on.devices].span.end;
     if (on.devices.valid()) code.devices = resolver_.value(on.devices);
     const std::size_t outside = resolver_.view();
     if (!on.variable.name.empty()) code.slot = resolver_.declare_slot(on.variable);
@@ -65,7 +68,7 @@ class Orders {
     }
     if (!file_.devices.empty()) {
       resolver_.error("given-twice", table.span, "the order is given twice: by a table and by `on device`", "a table",
-                      {file_.devices.front().span, "`on device`"});
+                      {code_.devices.front().span, "an `on device`"});
       return;
     }
     std::vector<const TableRow*> rows;

@@ -42,11 +42,9 @@ std::string Evaluator::parameters() const {
 
 void Evaluator::report(Diagnostic diagnostic) {
   const Span span = diagnostic.primary.span;
-  for (const Reported& each : reported_)
-    if (each.kind == diagnostic.kind && each.span.source == span.source && each.span.begin == span.begin &&
-        each.span.end == span.end)
-      return;
-  reported_.push_back({diagnostic.kind, span});
+  for (const Span& each : reported_)
+    if (each.source == span.source && each.begin < span.end && span.begin < each.end) return;
+  reported_.push_back(span);
   sink_->add(std::move(diagnostic));
 }
 
@@ -293,19 +291,33 @@ void Evaluator::evaluate_lets() {
   Diagnostics scratch;
   Diagnostics* sink = sink_;
   sink_ = &scratch;
-  const std::vector<Reported> reported = reported_;
-  keeping_ = true;
+  const std::vector<Span> reported = reported_;
   for (std::size_t i = 0; i < lets_.size(); ++i) {
     try {
-      if (!let_done_[i]) lets_[i] = value(code_.lets[i].value);
-      let_done_[i] = true;
+      finish_let(i);
     } catch (const Stop&) {
       loops_.clear();
     }
   }
-  keeping_ = false;
   sink_ = sink;
   reported_ = reported;
+}
+
+void Evaluator::finish_let(std::size_t i) {
+  if (let_done_[i]) return;
+  keeping_ = true;
+  try {
+    lets_[i] = value(code_.lets[i].value);
+    let_done_[i] = true;
+  } catch (const Stop&) {
+    keeping_ = false;
+    throw;
+  }
+  keeping_ = false;
+}
+
+void Evaluator::finish_lets() {
+  for (std::size_t i = 0; i < lets_.size(); ++i) finish_let(i);
 }
 
 Datum Evaluator::fold(const Term& term, TermId id) {

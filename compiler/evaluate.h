@@ -52,8 +52,10 @@ class Evaluator {
 
   void set(std::uint32_t slot, const Datum& value) { slots_[slot] = value; }
   const Datum& get(std::uint32_t slot) const { return slots_[slot]; }
-  /// Lets that can be evaluated are; the others say why when they are used.
+  /// Lets that can be evaluated are; the others wait for `finish_lets`, or say why they have no value when used.
   void evaluate_lets();
+  /// Errors: those of the lets that are left.
+  void finish_lets();
 
   /// Counts a turn of a loop; an error beyond the budget.
   void step(Span span) {
@@ -80,7 +82,7 @@ class Evaluator {
 
   [[noreturn]] void fail(std::string_view kind, Span span, std::string message, std::string label = "",
                          Label other = {});
-  /// One error for one place: the same kind at the same place is not said again, for another device say.
+  /// One error for one place: what overlaps an error is not said again, for another device say.
   void report(Diagnostic diagnostic);
 
  private:
@@ -92,6 +94,7 @@ class Evaluator {
   Datum compare(const Term& term, TermId id);
   void bind(const Term& term, Span span);
   Datum let(const Term& term, TermId id);
+  void finish_let(std::size_t i);
   Datum fold(const Term& term, TermId id);
   Datum written(const Term& term, TermId id);
   Datum builtin(const Term& term, TermId id);
@@ -115,15 +118,11 @@ class Evaluator {
   std::vector<Datum> stages_by_device_;
   std::vector<std::uint32_t> first_stage_;
   std::uint64_t steps_ = 0;
-  std::uint64_t budget_ = std::uint64_t(1) << 28;
+  std::uint64_t budget_ = std::uint64_t(1) << 26;
   std::uint32_t device_ = kNoDevice;
   std::vector<std::uint32_t> loops_;
   Spoken* spoken_ = nullptr;
-  struct Reported {
-    std::string_view kind;
-    Span span;
-  };
-  std::vector<Reported> reported_;
+  std::vector<Span> reported_;
 };
 
 }  // namespace stave

@@ -112,6 +112,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     schedule.microbatches = evaluator.count(SettingKind::Microbatches);
     schedule.slices = evaluator.count(SettingKind::Slices);
     schedule.payloads = code.payloads;
+    evaluator.finish_lets();
     expansion->world = make_world(evaluator);
     const World& world = expansion->world;
     evaluator.add_budget(kStepsPerOp * world.ops.size());

@@ -89,7 +89,7 @@ class Lines {
                           n / values.stride[i] % extent);
     }
     evaluator_.fail(what, code_.spans[line.value], fmt::format("{}{}", message, with),
-                    fmt::format("this is {}", values.values[n].text()), {line.target_span, ""});
+                    fmt::format("this is {}", values.values[n].text()));
   }
 
   void cost(const ValueCode& line) {

@@ -38,10 +38,17 @@ class Boxes {
     for (std::uint32_t part : op.parts) kind.parts.push_back(KindId(part));
     for (std::size_t i = 0; i < op.indices.size(); ++i)
       kind.indices.push_back({op.indices[i].name, op.indices[i].role, extents_[i]});
-    if (!world_.ops.add(std::move(kind)))
-      evaluator_.fail("too-many", op.name_span,
+    if (!world_.ops.add(std::move(kind))) {
+      // The author's word for it is the number of microbatches, if it counts.
+      const std::optional<SettingCode>& setting =
+          evaluator_.code().settings[static_cast<std::size_t>(SettingKind::Microbatches)];
+      const bool counts = std::any_of(op.indices.begin(), op.indices.end(), [](const IndexCode& index) {
+        return index.role == IndexRole::Microbatch;
+      });
+      evaluator_.fail("too-many", counts ? evaluator_.code().spans[setting->value] : op.name_span,
                       fmt::format("too many ops: {} with those of `{}`; at most {} can be", too_many(), op.name, kMaxOps),
-                      "", {});
+                      evaluator_.parameters());
+    }
     Index& strides = world_.strides.emplace_back();
     std::uint32_t stride = 1;
     for (std::size_t i = op.indices.size(); i-- > 0;) {
