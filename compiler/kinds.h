@@ -77,6 +77,13 @@ inline constexpr Kind kKinds[] = {
     {"limit-stops-list", "a list that waits for its own `limit` for ever"},
     // Expectations.
     {"false-expect", "an `expect` that does not hold"},
+    // Reading a CSV table.
+    {"csv-blank-line", "a blank line in a CSV table, which would be one more device"},
+    {"csv-byte-order-mark", "a CSV table that begins with a byte-order mark"},
+    {"csv-cell", "a cell of a CSV table that is no op of PyTorch's compute-only format"},
+    {"csv-communication", "a CSV table with sends and receives"},
+    {"csv-old-letters", "a CSV table with the letters of PyTorch before late 2024"},
+    {"csv-stage", "a stage in the rows of two devices of a CSV table, or in none"},
     // Proving the table and its program.
     {"backward-before-forward", "a backward that stands before its own forward on a device"},
     {"deadlock", "a program whose sends and receives wait for each other"},

@@ -1,0 +1,130 @@
+#include "compiler/save_table.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "compiler/ast.h"
+#include "compiler/cell_text.h"
+#include "compiler/code.h"
+#include "compiler/expansion.h"
+#include "compiler/parse.h"
+#include "compiler/print.h"
+#include "core/check.h"
+
+namespace stave {
+
+namespace {
+
+void append(std::string& text, std::uint32_t number) {
+  std::array<char, 12> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  text.append(digits.data(), end);
+}
+
+/// `Decode(0, 1, 2)` as an expression of `ast`.
+ExprId call(Ast& ast, const OpSet& ops, OpId op) {
+  const OpName name = ops.name(op);
+  const OpKind& kind = ops.kinds()[name.kind];
+  Expr result;
+  result.kind = ExprKind::Call;
+  result.name.name = kind.name;
+  for (std::size_t i = 0; i < kind.indices.size(); ++i) {
+    if (kind.indices[i].role == IndexRole::Slice && kind.indices[i].extent == 1) continue;
+    Expr number;
+    number.value = Rational(name.index[i]);
+    result.operands.push_back(ast.exprs.push_back(std::move(number)));
+  }
+  return ast.exprs.push_back(std::move(result));
+}
+
+TableDecl written_out(Ast& ast, const Table& table) {
+  TableDecl decl;
+  std::vector<bool> is_short;
+  for (const OpKind& kind : table.ops.kinds()) {
+    decl.letters.push_back(kind.name);
+    is_short.push_back(has_short_cell(kind));
+  }
+  STAVE_CHECK(decl.letters.size() < Cell::kNoLetter, "too many kinds of op for a table");
+  decl.cells.reserve(table.size());
+  for (std::uint32_t d = 0; d < table.devices(); ++d) {
+    TableRow row;
+    row.device = d;
+    row.first = static_cast<std::uint32_t>(decl.cells.size());
+    const auto ops = table.on(DeviceId(d));
+    bool several = false;
+    for (OpId op : ops) several = several || table.ops.stage(op) != table.ops.stage(ops[0]);
+    for (OpId op : ops) {
+      Cell cell;
+      const KindId kind = table.ops.kind_of(op);
+      cell.letter = static_cast<std::uint8_t>(kind.value);
+      if (is_short[kind.value]) {
+        if (several) cell.stage = table.ops.stage(op);
+        cell.microbatch = table.ops.microbatch(op);
+      } else {
+        cell.call = static_cast<std::uint32_t>(decl.calls.size());
+        decl.calls.push_back(call(ast, table.ops, op));
+      }
+      decl.cells.push_back(cell);
+    }
+    row.last = static_cast<std::uint32_t>(decl.cells.size());
+    decl.rows.push_back(row);
+  }
+  return decl;
+}
+
+}  // namespace
+
+Result<std::string> write_csv(const Table& table) {
+  struct Letter {
+    std::string_view text;
+    bool is_short = false;
+  };
+  std::vector<Letter> letters;
+  for (const OpKind& kind : table.ops.kinds()) letters.push_back({info(kind.operation).pytorch, has_short_cell(kind)});
+  std::string text;
+  text.reserve(std::size_t(table.size()) * 8);
+  for (std::uint32_t d = 0; d < table.devices(); ++d) {
+    bool first = true;
+    for (OpId op : table.on(DeviceId(d))) {
+      const OpName name = table.ops.name(op);
+      const Letter& letter = letters[name.kind.value];
+      if (letter.text.empty() || !letter.is_short)
+        return Failure{"PyTorch's tables have no op like `" + table.ops.text(op) + "` on device " + std::to_string(d) +
+                       ": they have F, I, W and B of a stage and a microbatch"};
+      if (!first) text += ',';
+      first = false;
+      append(text, table.ops.stage(op));
+      text += letter.text;
+      append(text, table.ops.microbatch(op));
+    }
+    text += first ? "\"\"\r\n" : "\r\n";
+  }
+  return text;
+}
+
+std::string write_sched(Sources& sources, const Schedule& schedule, const Table& table, std::optional<SourceId> costs) {
+  STAVE_CHECK(schedule.expansion != nullptr, "a schedule that comes from no file");
+  Diagnostics sink;
+  std::optional<Ast> ast = parse(sources, schedule.expansion->code->source, sink);
+  STAVE_CHECK(ast, "a file that was read once cannot be read again");
+  for (const ParameterValue& value : schedule.expansion->parameters)
+    for (Parameter& parameter : ast->parameters) {
+      if (parameter.name.name != value.name) continue;
+      const std::optional<ExprId> expr = parse_value(sources, sources.add(value.name, value.text), *ast, sink);
+      STAVE_CHECK(expr, "the value of a parameter cannot be read");
+      parameter.value = *expr;
+    }
+  if (costs) {
+    const std::optional<std::vector<ValueLine>> lines = parse_costs(sources, *costs, *ast, sink);
+    STAVE_CHECK(lines, "costs that were read once cannot be read again");
+    ast->costs.insert(ast->costs.end(), lines->begin(), lines->end());
+  }
+  ast->devices.clear();
+  ast->tables.clear();
+  ast->tables.push_back(written_out(*ast, table));
+  return print_ast(*ast);
+}
+
+}  // namespace stave
