@@ -24,10 +24,11 @@ Exit draw(const DrawArguments& arguments) {
   const std::vector<std::string> inputs = files_of(arguments.schedule);
   if (const Result<void> checked = check_output(arguments.output, inputs); !checked)
     return fail(checked.failure().message);
-  Built built;
-  if (const Exit exit = build_one(built, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
+  One one;
+  if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
+  const Built& built = one.built;
   SvgOptions options;
-  options.title = title_of(built);
+  options.title = title_of(*built.schedule);
   options.subtitle = summary_of(built);
   options.messages = arguments.messages;
   const double ticks = arguments.from * static_cast<double>(built.timeline->ticks_per_unit);

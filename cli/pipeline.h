@@ -8,15 +8,36 @@
 
 #include "cli/arguments.h"
 #include "cli/console.h"
+#include "compiler/arguments.h"
+#include "compiler/compile.h"
 #include "compiler/diagnostics.h"
 #include "compiler/schedule.h"
 #include "compiler/source.h"
 #include "core/program.h"
+#include "core/result.h"
 #include "core/table.h"
 #include "core/timeline.h"
+#include "scheduler/analysis.h"
 #include "scheduler/costs.h"
 
 namespace stave {
+
+/// A schedule file that has been read, to be expanded any number of times.
+struct Loaded {
+  std::string file;
+  Sources sources;
+  /// What is wrong with the text.
+  Diagnostics sink;
+  std::optional<Compiled> compiled;
+  SourceId source;
+  bool is_csv = false;
+
+  bool ok() const { return compiled.has_value(); }
+};
+
+/// Reads a file and the costs that replace its own. What is wrong with the text is in the result's sink.
+/// Errors: a file that cannot be read; costs that cannot be read, or of something that has none.
+Result<Loaded> load(const std::string& file, const std::string& cost);
 
 /// How far to go.
 enum class Step : std::uint8_t {
@@ -28,30 +49,62 @@ enum class Step : std::uint8_t {
   Priced,
 };
 
+/// How many `expect` lines of each outcome there were.
+struct ExpectCounts {
+  std::uint32_t hold = 0;
+  std::uint32_t fail = 0;
+  std::uint32_t do_not_apply = 0;
+  std::uint32_t skipped = 0;
+
+  /// "3 expectations hold, 1 does not apply".
+  std::string text() const;
+};
+
 /// What is made of one schedule, as far as it came.
 struct Built {
-  Sources sources;
+  /// What is wrong with it, and under `expects` which of its `expect` lines are false.
   Diagnostics sink;
+  Diagnostics expects;
+  ExpectCounts expect_counts;
+  /// Why an `expect` was skipped, each with its place: "file:line: ...".
+  std::vector<std::string> notes;
   std::optional<Schedule> schedule;
   std::optional<Costs> costs;
   std::optional<Table> table;
   std::optional<Program> program;
   std::optional<Timeline> timeline;
+  std::optional<Report> report;
 };
 
-/// Makes `into` of a schedule, and tries its `expect` lines when it is priced.
+/// Makes everything up to `step`, under these parameters; when it is priced, its `expect` lines are tried.
 ///
-/// Returns whether it came as far as `step` with nothing wrong; what is wrong is in `into.sink`. Errors: a file that
-/// cannot be read, a parameter or cost that does not exist or cannot be read.
-Result<bool> build(Built& into, const ScheduleArgument& argument, const std::string& cost, Step step);
+/// Done means that it came as far as asked for. Refused: a `require` does not hold. Rejected: it is wrong. Both are said
+/// in the sink. Errors: a parameter that does not exist.
+Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step);
 
-/// As `build` of the options' one schedule; prints what is wrong. Done, or the status to end with.
-Exit build_one(Built& into, const ScheduleOptions& options, Step step);
+/// The parameters of a command line. Errors: a value that cannot be read.
+Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& parameters);
 
-/// Prints the diagnostics to standard error, and how many more there were.
-void print_diagnostics(const Built& built);
+/// A schedule that went all the way for a command that takes one.
+struct One {
+  Loaded loaded;
+  Built built;
+};
+
+/// Loads and builds the options' one schedule, and prints what is wrong with it, `expect` lines too. Done, or the status
+/// to end with; an `expect` that is false is printed and changes no status.
+Exit build_one(One& into, const ScheduleOptions& options, Step step);
+
+/// Prints diagnostics to standard error, with the lines of the files they speak of.
+void print_diagnostics(const Sources& sources, const Diagnostics& diagnostics);
+
+/// The files that a command line names, for outputs that must not be one of them.
+std::vector<std::string> files_of(const ScheduleOptions& options);
+
+/// Names and values of the parameters, in the order of the text.
+std::vector<NamedText> parameters_of(const Schedule& schedule);
 
 /// "zb_h1 P=4 M=8": the schedule with the values of its parameters.
-std::string title_of(const Built& built);
+std::string title_of(const Schedule& schedule);
 
 }  // namespace stave

@@ -84,18 +84,4 @@ Costs median_lengths(const Program& program, const std::vector<MedianLength>& me
   return result;
 }
 
-std::vector<DeviceTimes> device_times(const Program& program, const Timeline& timeline) {
-  std::vector<DeviceTimes> result(program.table.devices());
-  for (std::uint32_t d = 0; d < program.table.devices(); ++d) {
-    const std::uint32_t begin = program.table.first[d];
-    const std::uint32_t end = program.table.first[d + 1];
-    for (std::uint32_t position = begin; position < end; ++position) {
-      result[d].busy += timeline.end[position] - timeline.start[position];
-      result[d].first = position == begin ? timeline.start[position] : std::min(result[d].first, timeline.start[position]);
-      result[d].last = std::max(result[d].last, timeline.end[position]);
-    }
-  }
-  return result;
-}
-
 }  // namespace stave

@@ -25,13 +25,4 @@ Costs own_lengths(const Program& program, const Timeline& measured, const Costs&
 /// Costs that give every op the median of its kind and stage. Messages keep their price.
 Costs median_lengths(const Program& program, const std::vector<MedianLength>& medians, const Costs& costs_ns);
 
-/// What one device did, in ticks.
-struct DeviceTimes {
-  Ticks busy = 0;
-  Ticks first = 0;
-  Ticks last = 0;
-};
-/// Shape: one a device.
-std::vector<DeviceTimes> device_times(const Program& program, const Timeline& timeline);
-
 }  // namespace stave

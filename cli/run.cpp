@@ -20,7 +20,9 @@
 #include "executor/stage/integer.h"
 #include "executor/stage/sleep.h"
 #include "executor/stage/transformer.h"
+#include "scheduler/analysis.h"
 #include "scheduler/simulate.h"
+#include "visualize/window.h"
 
 namespace stave {
 namespace {
@@ -85,7 +87,7 @@ class Training {
 
  private:
   Exit prepare() {
-    const Exit exit = build_one(built_, arguments_.schedule, arguments_.unchecked ? Step::Table : Step::Priced);
+    const Exit exit = build_one(one_, arguments_.schedule, arguments_.unchecked ? Step::Table : Step::Priced);
     if (exit != Exit::Done) return exit;
     if (arguments_.unchecked) built_.program = lower_unchecked(*built_.schedule, *built_.table);
     return Exit::Done;
@@ -139,7 +141,7 @@ class Training {
   }
 
   std::string heading() {
-    std::string result = title_of(built_) + "\n";
+    std::string result = title_of(*built_.schedule) + "\n";
     if (arguments_.workload == "transformer") {
       result += fmt::format("model     transformer, {} parameters in {} stages, {} tokens a step\n", parameters_,
                             built_.schedule->stages, workload_->tokens_per_step());
@@ -217,8 +219,8 @@ class Training {
     const Program& program = *built_.program;
     const bool from_costs = arguments_.workload == "sleep";
     const Timeline predicted = predict(report);
-    const std::vector<DeviceTimes> was = device_times(program, report.timeline);
-    const std::vector<DeviceTimes> is = device_times(program, predicted);
+    const IdVector<DeviceId, DeviceReport> was = analyse(*built_.schedule, program, report.timeline).devices;
+    const IdVector<DeviceId, DeviceReport> is = analyse(*built_.schedule, program, predicted).devices;
     say(fmt::format("\nstep {} measured, against the simulator's prediction from {}\n\n", report.timeline_step + 1,
                     from_costs ? "the costs" : "the median time of each stage's ops"));
     say(fmt::format("            {:^34}  {:^34}\n", "busy", "end of the last op"));
@@ -226,8 +228,9 @@ class Training {
                     "measured", "predicted", "difference"));
     Ticks measured_end = 0;
     Ticks predicted_end = 0;
-    for (std::size_t d = 0; d < was.size(); ++d) {
-      say(fmt::format("device {:<4} {:>11} {:>11} {:>10}  {:>11} {:>11} {:>10}\n", d, time(was[d].busy), time(is[d].busy),
+    for (std::uint32_t i = 0; i < was.size(); ++i) {
+      const DeviceId d(i);
+      say(fmt::format("device {:<4} {:>11} {:>11} {:>10}  {:>11} {:>11} {:>10}\n", i, time(was[d].busy), time(is[d].busy),
                       difference(was[d].busy, is[d].busy), time(was[d].last), time(is[d].last),
                       difference(was[d].last, is[d].last)));
       measured_end = std::max(measured_end, was[d].last);
@@ -266,10 +269,11 @@ class Training {
   Json timeline_json(const Timeline& timeline) const {
     const auto us = [](Ticks ns) { return static_cast<double>(ns) / 1e3; };
     Json devices = Json::array();
-    const std::vector<DeviceTimes> times = device_times(*built_.program, timeline);
-    for (std::size_t d = 0; d < times.size(); ++d)
-      devices.push_back({{"device", d}, {"busy", us(times[d].busy)}, {"first", us(times[d].first)},
-                         {"last", us(times[d].last)}});
+    const Report report = analyse(*built_.schedule, *built_.program, timeline);
+    for (std::uint32_t d = 0; d < report.devices.size(); ++d) {
+      const DeviceReport& each = report.devices[DeviceId(d)];
+      devices.push_back({{"device", d}, {"busy", us(each.busy)}, {"first", us(each.first)}, {"last", us(each.last)}});
+    }
     return {{"makespan", us(end_of(timeline))}, {"devices", devices}};
   }
 
@@ -279,9 +283,7 @@ class Training {
   }
 
   Ticks end_of(const Timeline& timeline) const {
-    Ticks result = 0;
-    for (const DeviceTimes& each : device_times(*built_.program, timeline)) result = std::max(result, each.last);
-    return result;
+    return last_end(built_.program->table, timeline);
   }
 
   void say(const std::string& text) {
@@ -289,7 +291,8 @@ class Training {
   }
 
   const RunArguments& arguments_;
-  Built built_;
+  One one_;
+  Built& built_ = one_.built;
   std::shared_ptr<const Corpus> corpus_;
   std::unique_ptr<Workload> workload_;
   std::string data_;

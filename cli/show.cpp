@@ -48,12 +48,13 @@ Exit show(const ShowArguments& arguments) {
   options.colour = wants_colour(Stream::Out);
   if (!arguments.devices.empty())
     if (const Result<void> read = read_devices(arguments.devices, options); !read) return fail(read.failure().message);
-  Built built;
-  if (const Exit exit = build_one(built, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
+  One one;
+  if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
+  const Built& built = one.built;
   const double ticks = arguments.from * static_cast<double>(built.timeline->ticks_per_unit);
   options.from = ticks < static_cast<double>(kMaxTicks) ? static_cast<Ticks>(std::llround(ticks)) : kMaxTicks;
   const Result<void> printed =
-      print(fmt::format("{}\n\n{}\n{}\n", title_of(built), draw_terminal(*built.table, *built.timeline, options),
+      print(fmt::format("{}\n\n{}\n{}\n", title_of(*built.schedule), draw_terminal(*built.table, *built.timeline, options),
                         summary_of(built)));
   return printed ? Exit::Done : fail(printed.failure().message);
 }

@@ -1,0 +1,152 @@
+#include "cli/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "compiler/csv.h"
+#include "compiler/expansion.h"
+#include "compiler/expect.h"
+#include "compiler/lower.h"
+#include "compiler/render.h"
+#include "compiler/verify.h"
+#include "scheduler/order/order.h"
+#include "scheduler/simulate.h"
+#include "scheduler/start_times.h"
+
+namespace stave {
+namespace {
+
+void try_all_expects(Built& into, const Sources& sources) {
+  const ReportMetrics metrics(*into.report);
+  for (ExpectResult& result : try_expects(*into.schedule, metrics, into.expects)) {
+    switch (result.outcome) {
+      case ExpectOutcome::Holds:
+        ++into.expect_counts.hold;
+        break;
+      case ExpectOutcome::Fails:
+        ++into.expect_counts.fail;
+        into.expects.add(std::move(*result.failure));
+        break;
+      case ExpectOutcome::DoesNotApply:
+        ++into.expect_counts.do_not_apply;
+        break;
+      case ExpectOutcome::Skipped: {
+        ++into.expect_counts.skipped;
+        const LineColumn place = sources.place(result.span.source, result.span.begin);
+        into.notes.push_back(
+            fmt::format("{}:{}: this `expect` is skipped: {}", sources[result.span.source].name, place.line, result.note));
+        break;
+      }
+      case ExpectOutcome::Error:
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+Result<Loaded> load(const std::string& file, const std::string& cost) {
+  Loaded result;
+  result.file = file;
+  const Result<SourceId> source = read_source(result.sources, file);
+  if (!source) return source.failure();
+  result.source = source.value();
+  result.is_csv = looks_like_csv(file, result.sources[result.source].text);
+  result.compiled = result.is_csv ? compile_csv(result.sources, result.source, result.sink)
+                                  : compile(result.sources, result.source, result.sink);
+  if (!result.compiled || cost.empty()) return result;
+  Diagnostics wrong;
+  const SourceId argument = result.sources.add("--cost", cost);
+  result.compiled = override_costs(*result.compiled, result.sources, argument, wrong);
+  if (!result.compiled) {
+    std::string text = render_snippets(result.sources, wrong, {wants_colour(Stream::Err), terminal_width()});
+    return Failure{"the costs of --cost cannot be used\n" + text};
+  }
+  return result;
+}
+
+Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& parameters) {
+  std::vector<Argument> result;
+  for (const NamedText& each : parameters) {
+    Result<Argument> argument = read_argument(each.name + "=" + each.value);
+    if (!argument) return argument.failure();
+    result.push_back(std::move(*argument));
+  }
+  return result;
+}
+
+Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step) {
+  if (!loaded.ok()) return Outcome::Rejected;
+  Expanded expanded = expand(*loaded.compiled, arguments, into.sink);
+  if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
+  if (expanded.outcome != Outcome::Done) return expanded.outcome;
+  into.schedule = std::move(expanded.schedule);
+  into.costs = make_costs(*into.schedule, into.sink);
+  if (!into.costs) return Outcome::Rejected;
+  into.table = order(*into.schedule, *into.costs, into.sink);
+  if (!into.table || into.sink.has_errors()) return Outcome::Rejected;
+  if (step == Step::Table) return Outcome::Done;
+
+  if (!verify(*into.schedule, *into.table, into.sink)) return Outcome::Rejected;
+  if (step == Step::Checked) return Outcome::Done;
+  into.program = lower(*into.schedule, *into.table, start_times(*into.schedule, *into.table, *into.costs));
+  if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
+  into.timeline = simulate(*into.program, *into.costs);
+  into.report = analyse(*into.schedule, *into.program, *into.timeline);
+  try_all_expects(into, loaded.sources);
+  return Outcome::Done;
+}
+
+Exit build_one(One& into, const ScheduleOptions& options, Step step) {
+  const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(options, false);
+  if (!schedules) return fail(schedules.failure().message);
+  const ScheduleArgument& schedule = schedules.value()[0];
+  const Result<std::vector<Argument>> arguments = read_arguments(schedule.parameters);
+  if (!arguments) return fail(arguments.failure().message);
+  Result<Loaded> loaded = load(schedule.file, options.cost);
+  if (!loaded) return fail(loaded.failure().message);
+  into.loaded = std::move(*loaded);
+  print_diagnostics(into.loaded.sources, into.loaded.sink);
+  const Result<Outcome> outcome = build(into.built, into.loaded, arguments.value(), step);
+  if (!outcome) return fail(outcome.failure().message);
+  print_diagnostics(into.loaded.sources, into.built.sink);
+  print_diagnostics(into.loaded.sources, into.built.expects);
+  return outcome.value() == Outcome::Done ? Exit::Done : Exit::Rejected;
+}
+
+void print_diagnostics(const Sources& sources, const Diagnostics& diagnostics) {
+  print_error(render_snippets(sources, diagnostics, {wants_colour(Stream::Err), terminal_width()}));
+}
+
+std::vector<std::string> files_of(const ScheduleOptions& options) {
+  std::vector<std::string> result;
+  const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(options, true);
+  if (!schedules) return result;
+  for (const ScheduleArgument& each : schedules.value()) result.push_back(each.file);
+  return result;
+}
+
+std::string ExpectCounts::text() const {
+  if (hold + fail + do_not_apply + skipped == 0) return "no expectations";
+  std::string result = fmt::format("{} expectation{}", hold, hold == 1 ? " holds" : "s hold");
+  if (fail > 0) result += fmt::format(", {} false", fail);
+  if (do_not_apply > 0) result += fmt::format(", {} {} not apply", do_not_apply, do_not_apply == 1 ? "does" : "do");
+  if (skipped > 0) result += fmt::format(", {} skipped", skipped);
+  return result;
+}
+
+std::vector<NamedText> parameters_of(const Schedule& schedule) {
+  std::vector<NamedText> result;
+  if (!schedule.expansion) return result;
+  for (const ParameterValue& each : schedule.expansion->parameters) result.push_back({each.name, each.text});
+  return result;
+}
+
+std::string title_of(const Schedule& schedule) {
+  std::string result = schedule.name;
+  for (const NamedText& each : parameters_of(schedule)) result += fmt::format(" {}={}", each.name, each.value);
+  return result;
+}
+
+}  // namespace stave

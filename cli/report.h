@@ -1,0 +1,24 @@
+// Report: the figures of a priced schedule, as a line, as a table and as JSON.
+// What they are is scheduler/analysis.h's.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/pipeline.h"
+
+namespace stave {
+
+/// A time as a number with its unit: "27", "18522.5 us". At most four digits after the point.
+std::string time_text(const Built& built, Ticks time);
+
+/// "makespan 27, bubble 11.1 % (of makespan times devices), peak activations 4 4 4 4". `built` must be priced.
+std::string summary_of(const Built& built);
+
+/// Every figure with what it means, and a line for each device. `built` must be priced.
+std::string report_text(const Built& built);
+
+/// The fields that ARCHITECTURE names for `simulate --json`; those of later analyses are left out.
+nlohmann::ordered_json report_json(const Built& built);
+
+}  // namespace stave

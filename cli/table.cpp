@@ -1,0 +1,49 @@
+// stave table: the order of a schedule, written out.
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/pipeline.h"
+#include "cli/write_table.h"
+
+namespace stave {
+namespace {
+
+struct TableArguments {
+  ScheduleOptions schedule;
+  std::string format = "csv";
+  std::string output = "-";
+};
+
+Exit write_out(const TableArguments& arguments) {
+  const std::vector<std::string> inputs = files_of(arguments.schedule);
+  if (const Result<void> checked = check_output(arguments.output, inputs); !checked)
+    return fail(checked.failure().message);
+  One one;
+  if (const Exit exit = build_one(one, arguments.schedule, Step::Checked); exit != Exit::Done) return exit;
+  const Result<std::string> text =
+      arguments.format == "csv" ? csv_of(one.built) : Result<std::string>(sched_of(one.loaded, one.built));
+  if (!text) return fail(text.failure().message);
+  const Result<void> written = write_output(arguments.output, text.value(), inputs);
+  return written ? Exit::Done : fail(written.failure().message);
+}
+
+}  // namespace
+
+CLI::App* add_table(CLI::App& app, Exit& exit) {
+  CLI::App* command = app.add_subcommand("table", "the order written out: PyTorch's CSV, or a .sched file");
+  const auto arguments = std::make_shared<TableArguments>();
+  arguments->schedule.add_to(*command);
+  command->add_option("--format", arguments->format, "csv, PyTorch's compute-only table, or sched")
+      ->check(CLI::IsMember({"csv", "sched"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("-o,--output", arguments->output, "the file to write, - for standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->footer("Example:\n  stave table schedules/zb_h1.sched P=4 M=8 -o zb_h1.csv");
+  command->callback([arguments, &exit] { exit = write_out(*arguments); });
+  return command;
+}
+
+}  // namespace stave
