@@ -1,0 +1,123 @@
+// Runs what a page of the documentation shows, and compares.
+//
+//   docs STAVE PAGE.md [--update]
+//
+// A fenced block ```console holds commands, each after "$ ", and below each what it prints (standard output and errors).
+// They run in a shell, one block after the other, in a copy of the folder of README.md, in which ./stave is the program.
+// In a block ```console varies, numbers and the lengths of spaces and bars may differ: times are never the same twice.
+// With --update the page's text is replaced by what came.
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_all(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// What may differ between two runs taken out of a line.
+std::string without_numbers(const std::string& text) {
+  static const std::regex numbers("[0-9]+([.,][0-9]+)*(e[-+]?[0-9]+)?");
+  static const std::regex spaces("[ \t]+");
+  static const std::regex dashes("[-+]?#");
+  std::string result = std::regex_replace(text, numbers, "#");
+  result = std::regex_replace(result, dashes, "#");
+  return std::regex_replace(result, spaces, " ");
+}
+
+class Page {
+ public:
+  Page(const fs::path& stave, const fs::path& root) : root_(root) {
+    std::string name = (fs::temp_directory_path() / "stave-docs-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+      const std::string file = entry.path().filename().string();
+      if (file == "build" || file == ".git" || file == "stave") continue;
+      fs::copy(entry.path(), folder_ / file, fs::copy_options::recursive);
+    }
+    fs::create_symlink(fs::absolute(stave), folder_ / "stave");
+  }
+  ~Page() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string run(const std::string& command) const {
+    std::ofstream(folder_ / ".command") << command << "\n";
+    const std::string line = "cd '" + folder_.string() + "' && COLUMNS=100 NO_COLOR=1 PATH=\"$PWD:$PATH\" sh .command >.out " +
+                             "2>&1 </dev/null";
+    static_cast<void>(!std::system(line.c_str()));
+    return read_all(folder_ / ".out");
+  }
+
+ private:
+  fs::path root_;
+  fs::path folder_;
+};
+
+/// A command with the lines that continue it (`\` at the end).
+struct Shown {
+  std::string command;
+  std::string output;
+};
+
+int check(const fs::path& stave, const fs::path& page, bool update) {
+  fs::path root = fs::absolute(page).parent_path();
+  while (!fs::exists(root / "README.md")) root = root.parent_path();
+  const Page runner(stave, root);
+  std::istringstream lines(read_all(page));
+  std::string renewed;
+  int commands = 0, wrong = 0;
+  for (std::string line; std::getline(lines, line);) {
+    renewed += line + "\n";
+    if (!line.starts_with("```console")) continue;
+    const bool varies = line == "```console varies";
+    std::vector<Shown> block;
+    for (bool in_command = false; std::getline(lines, line) && line != "```";) {
+      if (line.starts_with("$ ") || in_command) {
+        if (!in_command) block.emplace_back();
+        block.back().command += line + "\n";
+        in_command = line.ends_with("\\");
+      } else if (!block.empty()) {
+        block.back().output += line + "\n";
+      }
+    }
+    for (const Shown& shown : block) {
+      ++commands;
+      const std::string found = runner.run(shown.command.substr(2));
+      const bool same = varies ? without_numbers(found) == without_numbers(shown.output) : found == shown.output;
+      renewed += shown.command + (same ? shown.output : found);
+      if (same) continue;
+      ++wrong;
+      if (!update) std::cout << shown.command << "--- shown\n" << shown.output << "+++ found\n" << found << "---\n";
+    }
+    renewed += "```\n";
+  }
+  if (update) std::ofstream(page, std::ios::binary | std::ios::trunc) << renewed;
+  std::cout << commands << " commands, " << wrong << (update ? " renewed\n" : " differ\n");
+  return wrong > 0 && !update ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 3) {
+    std::cout << "usage: docs STAVE PAGE.md [--update]\n";
+    return 2;
+  }
+  return check(arguments[1], arguments[2], count > 3 && std::string(arguments[3]) == "--update");
+}
