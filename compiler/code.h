@@ -53,7 +53,7 @@ enum class TermKind : std::uint8_t {
   Ceil,
   Floor,
   Element,  // operand 0 [operand 1]
-  List,     // operands; an Each among them gives its elements
+  List,     // operands, or the elements of one Each
   Range,    // operand 0 .. operand 1
   Each,     // operand 0 for slots[target] in operand 1
   // An op and its indices, or its letter; never a value.

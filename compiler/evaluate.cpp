@@ -391,26 +391,9 @@ Datum Evaluator::written(const Term& term, TermId id) {
     return Datum::written(items, over.length());
   }
   if (term.count == 1 && code_[operand(term, 0)].kind == TermKind::Each) return value(operand(term, 0));
-  bool nested = false;
-  for (std::uint32_t i = 0; i < term.count; ++i) nested = nested || code_[operand(term, i)].kind == TermKind::Each;
-  if (!nested) {
-    Datum* items = take(term.count, span);
-    for (std::uint32_t i = 0; i < term.count; ++i) items[i] = value(operand(term, i));
-    return Datum::written(items, term.count);
-  }
-  std::vector<Datum> all;
-  for (std::uint32_t i = 0; i < term.count; ++i) {
-    const Datum datum = value(operand(term, i));
-    if (code_[operand(term, i)].kind != TermKind::Each) {
-      all.push_back(datum);
-      continue;
-    }
-    for (std::int64_t k = 0; k < datum.length(); ++k) all.push_back(datum[k]);
-    if (static_cast<std::int64_t>(all.size()) > kMaxListLength) take(static_cast<std::int64_t>(all.size()), span);
-  }
-  Datum* items = take(static_cast<std::int64_t>(all.size()), span);
-  std::copy(all.begin(), all.end(), items);
-  return Datum::written(items, static_cast<std::int64_t>(all.size()));
+  Datum* items = take(term.count, span);
+  for (std::uint32_t i = 0; i < term.count; ++i) items[i] = value(operand(term, i));
+  return Datum::written(items, term.count);
 }
 
 Datum Evaluator::builtin(const Term& term, TermId id) {

@@ -217,7 +217,7 @@ TermId Resolver::resolve_name(const Expr& expr, Speaks speaks, std::uint32_t dep
         if (calls_ != nullptr) calls_->lets.push_back(binding->number);
         return make(TermKind::Let, expr.span, binding->number, {});
       case Meaning::Function:
-        if (code_.functions[binding->number].slots.empty()) return resolve_function(expr, *binding, speaks, depth);
+        if (code_.functions[binding->number].slots.empty()) return resolve_function(expr, *binding, speaks, false, depth);
         error("function-name", expr.span, fmt::format("`{}` is a function: its values are missing", name), "", {},
               fmt::format("write `{}(...)`", name));
         return TermId();
@@ -251,7 +251,7 @@ TermId Resolver::resolve_call(const Expr& expr, Speaks speaks, std::uint32_t dep
   const std::string& name = expr.name.name;
   if (const Binding* binding = find(name)) {
     switch (binding->meaning) {
-      case Meaning::Function: return resolve_function(expr, *binding, speaks, depth);
+      case Meaning::Function: return resolve_function(expr, *binding, speaks, false, depth);
       case Meaning::Op:
         if (speaks != Speaks::Plain) return op_term(expr, binding->number, TermKind::CostOf, speaks, depth);
         error("op-as-value", expr.span, fmt::format("`{}` is an op, and a value is needed here", name));
@@ -288,9 +288,10 @@ TermId Resolver::resolve_call(const Expr& expr, Speaks speaks, std::uint32_t dep
   return TermId();
 }
 
-TermId Resolver::resolve_function(const Expr& expr, const Binding& binding, Speaks speaks, std::uint32_t depth) {
+TermId Resolver::resolve_function(const Expr& expr, const Binding& binding, Speaks speaks, bool as_op,
+                                  std::uint32_t depth) {
   const std::size_t needed = code_.functions[binding.number].slots.size();
-  if (code_.functions[binding.number].gives_op && speaks != Speaks::Plain) {
+  if (code_.functions[binding.number].gives_op != as_op) {
     error("op-as-value", expr.span, fmt::format("`{}` is an op, and a value is needed here", expr.name.name), "",
           {binding.span, "given here"});
     return TermId();
@@ -462,7 +463,7 @@ TermId Resolver::resolve_op(ExprId id, std::uint32_t depth) {
     return TermId();
   }
   if (binding->meaning == Meaning::Function) {
-    if (code_.functions[binding->number].gives_op) return resolve_function(expr, *binding, Speaks::Plain, depth);
+    if (code_.functions[binding->number].gives_op) return resolve_function(expr, *binding, Speaks::Plain, true, depth);
     error("not-an-op", expr.span, fmt::format("`{}` is a value, and an op is needed here", expr.name.name), "",
           {binding->span, "given here"});
     return TermId();

@@ -88,7 +88,7 @@ class Resolver {
   TermId resolve_name(const Expr& expr, Speaks speaks, std::uint32_t depth);
   TermId resolve_call(const Expr& expr, Speaks speaks, std::uint32_t depth);
   TermId resolve_metric(const Expr& expr, const MetricInfo& metric, std::uint32_t depth);
-  TermId resolve_function(const Expr& expr, const Binding& binding, Speaks speaks, std::uint32_t depth);
+  TermId resolve_function(const Expr& expr, const Binding& binding, Speaks speaks, bool as_op, std::uint32_t depth);
   TermId resolve_op(ExprId id, std::uint32_t depth);
   TermId op_term(const Expr& expr, std::uint32_t number, TermKind kind, Speaks speaks, std::uint32_t depth);
   bool deep(Span span, std::uint32_t depth);
