@@ -17,7 +17,8 @@ class AlignedBytes {
   AlignedBytes() = default;
   /// Throws std::bad_alloc.
   explicit AlignedBytes(std::size_t size)
-      : data_(size == 0 ? nullptr : static_cast<std::byte*>(::operator new(round_up(size), std::align_val_t(kAlignment)))),
+      : data_(size == 0 ? nullptr
+                        : static_cast<std::byte*>(::operator new(round_up(size), std::align_val_t(kAlignment)))),
         size_(size) {
     if (size != 0) std::memset(data_.get(), 0, round_up(size));
   }

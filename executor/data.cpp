@@ -30,8 +30,8 @@ Result<Corpus> Corpus::load(std::span<const std::string> paths, std::size_t leas
     if (std::ferror(file.get()) != 0) return Failure{"cannot read " + path + ": " + std::strerror(errno)};
   }
   if (bytes.size() < least)
-    return Failure{names + ": " + std::to_string(bytes.size()) + " bytes are too few to train on; the sequence length " +
-                   "needs at least " + std::to_string(least)};
+    return Failure{names + ": " + std::to_string(bytes.size()) +
+                   " bytes are too few to train on; the sequence length " + "needs at least " + std::to_string(least)};
   return Corpus(std::move(bytes));
 }
 

@@ -14,7 +14,8 @@ namespace stave {
 
 class Device {
  public:
-  /// Shape: payload_bytes[i] for every payload. `program`, `plan` and `workload` must outlive it. Throws std::bad_alloc.
+  /// Shape: payload_bytes[i] for every payload. `program`, `plan` and `workload` must outlive it. Throws
+  /// std::bad_alloc.
   Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
          const std::vector<std::size_t>& payload_bytes);
 

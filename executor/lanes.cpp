@@ -25,8 +25,7 @@ bool Lanes::wait_for(const Team& team, DeviceId d, std::uint32_t position) {
   if (pending_[position].load(std::memory_order_acquire) == 0) return !team.stopped();
   Mailbox& mailbox = mailboxes_[d.value];
   std::unique_lock lock(mailbox.mutex);
-  mailbox.changed.wait(lock,
-                       [&] { return pending_[position].load(std::memory_order_acquire) == 0 || team.stopped(); });
+  mailbox.changed.wait(lock, [&] { return pending_[position].load(std::memory_order_acquire) == 0 || team.stopped(); });
   return !team.stopped();
 }
 

@@ -1,5 +1,5 @@
-// Lanes: walks a checked Program. A thread a device takes its ops in order; the lane of an edge has no thread of its own:
-// whoever makes its next message ready carries it, so that a transfer never waits for a compute lane.
+// Lanes: walks a checked Program. A thread a device takes its ops in order; the lane of an edge has no thread of its
+// own: whoever makes its next message ready carries it, so that a transfer never waits for a compute lane.
 #pragma once
 
 #include <atomic>

@@ -154,8 +154,7 @@ void find_expected(const Program& p, Plan& plan) {
         if (m.in_slot != kNone) holds[m.payload][m.in_slot] = p.table.entries[m.producer];
       }
       for (std::uint32_t i = p.reads.first[position]; i < p.reads.first[position + 1]; ++i)
-        if (p.reads.items[i].slot != kNone)
-          plan.expected[i] = holds[p.reads.items[i].payload][p.reads.items[i].slot];
+        if (p.reads.items[i].slot != kNone) plan.expected[i] = holds[p.reads.items[i].payload][p.reads.items[i].slot];
       for (const SlotUse& use : p.writes[position]) holds[use.payload][use.slot] = p.table.entries[position];
     }
   }

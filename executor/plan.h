@@ -34,8 +34,8 @@ struct Plan {
   /// For every message the ones before and after it on its edge; MessageId() if there is none.
   std::vector<MessageId> previous;
   std::vector<MessageId> next;
-  /// For every item of Program::reads the table entry that must have made what is found there; OpId() if the order makes
-  /// none before.
+  /// For every item of Program::reads the table entry that must have made what is found there; OpId() if the order
+  /// makes none before.
   std::vector<OpId> expected;
   /// For every position whether it is run as a wait of its cost: nothing in it is an operation that stages compute.
   std::vector<std::uint8_t> is_wait;
@@ -46,8 +46,8 @@ struct Plan {
 /// Checks a program and makes its plan; `computes` says whether stages compute or every op is a wait.
 ///
 /// Errors: a program that contradicts itself; nodes that wait for one another (unless it was lowered unchecked); with
-/// `computes`, one that is no training step: an op of F, I, W missing or twice, a stage on two devices, slices, data that
-/// does not come from the neighbouring stage. Cost: O(nodes + waits).
+/// `computes`, one that is no training step: an op of F, I, W missing or twice, a stage on two devices, slices, data
+/// that does not come from the neighbouring stage. Cost: O(nodes + waits).
 Result<Plan> make_plan(const Program& program, bool computes);
 
 /// "F(2, 3) on device 2", or "activation of F(1, 3) from device 1 to device 2".

@@ -23,8 +23,8 @@ void step_in_order(Workload& workload, std::uint32_t stages, std::uint32_t micro
                    const std::vector<AlignedBytes>& stashes, const AlignedBytes& value) {
   for (std::uint32_t m = 0; m < microbatches; ++m) {
     for (std::uint32_t s = 0; s < stages; ++s)
-      workload.stage(StageId(s))->forward(m, s == 0 ? nullptr : value.data(), s + 1 == stages ? nullptr : value.data(),
-                                          stashes[s].data());
+      workload.stage(StageId(s))
+          ->forward(m, s == 0 ? nullptr : value.data(), s + 1 == stages ? nullptr : value.data(), stashes[s].data());
     for (std::uint32_t s = stages; s-- > 0;) {
       Stage& stage = *workload.stage(StageId(s));
       stage.input_gradient(m, s + 1 == stages ? nullptr : value.data(), s == 0 ? nullptr : value.data(),
@@ -61,8 +61,7 @@ Result<double> run_reference(Workload& workload, std::uint32_t stages, std::uint
     use_one_thread();
     std::vector<AlignedBytes> stashes;
     for (std::uint32_t s = 0; s < stages; ++s) stashes.emplace_back(workload.stash_bytes(StageId(s)));
-    const AlignedBytes value(
-        std::max(workload.payload_bytes("activation"), workload.payload_bytes("gradient")));
+    const AlignedBytes value(std::max(workload.payload_bytes("activation"), workload.payload_bytes("gradient")));
     for (std::uint64_t step = 0; step < steps; ++step) {
       for (std::uint32_t s = 0; s < stages; ++s) workload.stage(StageId(s))->begin_step(step);
       step_in_order(workload, stages, microbatches, stashes, value);

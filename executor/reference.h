@@ -1,5 +1,5 @@
-// The reference: the same model on one thread, one microbatch after another, F through all stages and I and W back. Slow
-// and plain: it is what a run under any schedule is held against.
+// The reference: the same model on one thread, one microbatch after another, F through all stages and I and W back.
+// Slow and plain: it is what a run under any schedule is held against.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace stave {
 /// Errors: a model that does not fit the shape; not enough memory.
 Result<double> run_reference(Workload& workload, std::uint32_t stages, std::uint32_t microbatches, std::uint64_t steps);
 
-/// Whether every stage's W (or B) stand in the table by rising microbatch: then its gradients must equal the reference's
-/// to the last bit. Shape: result[s] for every stage of the schedule's F.
+/// Whether every stage's W (or B) stand in the table by rising microbatch: then its gradients must equal the
+/// reference's to the last bit. Shape: result[s] for every stage of the schedule's F.
 std::vector<bool> accumulates_in_order(const Table& table);
 
 struct Comparison {

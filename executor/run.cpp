@@ -43,8 +43,8 @@ Result<std::uint64_t> check_memory(const Program& program, const Plan& plan, con
   const double parameters = static_cast<double>(workload.parameter_bytes());
   double buffers = 0;
   for (std::uint32_t d = 0; d < program.table.devices(); ++d)
-    buffers += DeviceBuffers::bytes(program.slots[DeviceId(d)], payloads,
-                                    Device::stash_bytes(plan, workload, DeviceId(d)));
+    buffers +=
+        DeviceBuffers::bytes(program.slots[DeviceId(d)], payloads, Device::stash_bytes(plan, workload, DeviceId(d)));
   if (parameters + buffers > static_cast<double>(bound)) {
     const auto mib = [](double bytes) { return std::to_string(static_cast<std::uint64_t>(bytes / kMiB)) + " MiB"; };
     return Failure{"the run needs " + mib(parameters) + " for parameters and " + mib(buffers) +
@@ -150,8 +150,7 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
   if (Result<void> fits = workload.configure(plan->stages, plan->microbatches); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);
-  Result<std::uint64_t> memory =
-      check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
+  Result<std::uint64_t> memory = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
   if (!memory) return memory.failure();
   try {
     workload.create();

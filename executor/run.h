@@ -1,5 +1,5 @@
-// run: one training run of a Program on the CPU, all devices in this process, each a thread that walks its lanes in order.
-// What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
+// run: one training run of a Program on the CPU, all devices in this process, each a thread that walks its lanes in
+// order. What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ struct StepReport {
 struct RunOptions {
   Clock clock = Clock::Wall;
   std::uint64_t steps = 1;
-  /// Price of every node, in ns; empty is 0. A message is under way for as long; an op that is run as a wait (a declared
-  /// one, any op of the sleep workload) lasts as long. The prices of other ops are not used.
+  /// Price of every node, in ns; empty is 0. A message is under way for as long; an op that is run as a wait (a
+  /// declared one, any op of the sleep workload) lasts as long. The prices of other ops are not used.
   std::vector<Ticks> cost_ns;
   /// Most memory for parameters and buffers together.
   std::uint64_t memory_bound_bytes = std::uint64_t{4} << 30;

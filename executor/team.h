@@ -22,7 +22,8 @@ class Team {
   /// Errors: the first failure; a thread that the system does not give.
   Result<void> run(const std::function<void(std::uint32_t)>& work, const std::atomic<bool>* interrupt);
 
-  /// Waits until every member is here; the last one to come runs `last` before any goes on. False if the team was stopped.
+  /// Waits until every member is here; the last one to come runs `last` before any goes on. False if the team was
+  /// stopped.
   bool meet(const std::function<void()>& last);
 
   /// Ends the run. The first failure is kept. Any thread may call it.

@@ -161,8 +161,7 @@ STAVE_CLONES void causal_softmax(float* __restrict scores, std::size_t t, float 
   }
 }
 
-STAVE_CLONES void causal_softmax_gradient(const float* __restrict p, float* __restrict dp, std::size_t t,
-                                          float scale) {
+STAVE_CLONES void causal_softmax_gradient(const float* __restrict p, float* __restrict dp, std::size_t t, float scale) {
   for (std::size_t i = 0; i < t; ++i) {
     const float* p_row = p + i * t;
     float* row = dp + i * t;

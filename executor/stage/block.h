@@ -20,7 +20,8 @@ struct BlockShape {
   std::size_t head_width() const { return width / heads; }
 };
 
-/// A parameter tensor: where it lies in the arena of its stage. Shape: inputs x outputs, row-major; a vector has one row.
+/// A parameter tensor: where it lies in the arena of its stage. Shape: inputs x outputs, row-major; a vector has one
+/// row.
 struct Tensor {
   std::size_t offset = 0;
   std::size_t rows = 0;

@@ -26,8 +26,8 @@ Result<void> validate(const ModelConfig& config) {
     return Failure{"width is " + std::to_string(config.width) + ", which " + std::to_string(config.heads) +
                    " heads do not divide"};
   if (!(config.learning_rate > 0 && config.learning_rate <= kMostLearningRate))
-    return Failure{"the learning rate is " + std::to_string(config.learning_rate) + ", but must be above 0 and at most " +
-                   std::to_string(static_cast<int>(kMostLearningRate))};
+    return Failure{"the learning rate is " + std::to_string(config.learning_rate) +
+                   ", but must be above 0 and at most " + std::to_string(static_cast<int>(kMostLearningRate))};
   return {};
 }
 

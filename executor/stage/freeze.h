@@ -23,11 +23,13 @@ struct FrozenGroups {
   /// The ratio that is really frozen, of the blocks' weights.
   double ratio = 0;
 
-  bool frozen(std::size_t block, Group group) const { return (blocks[block] >> static_cast<unsigned>(group) & 1u) != 0; }
+  bool frozen(std::size_t block, Group group) const {
+    return (blocks[block] >> static_cast<unsigned>(group) & 1u) != 0;
+  }
 };
 
-/// The groups of a stage of `blocks` blocks whose share comes nearest to `ratio` (0 to 1): whole blocks from the first on,
-/// then groups of the next. A ratio of 1 freezes the rest of the stage too.
+/// The groups of a stage of `blocks` blocks whose share comes nearest to `ratio` (0 to 1): whole blocks from the first
+/// on, then groups of the next. A ratio of 1 freezes the rest of the stage too.
 FrozenGroups freeze_groups(double ratio, std::size_t blocks);
 
 /// Freeze ratios of a schedule. Shape: ratio[s * microbatches + m]; empty if nothing is frozen.

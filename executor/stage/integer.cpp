@@ -48,8 +48,7 @@ class IntegerStage : public Stage {
     for (std::uint32_t i = 0; i < words_; ++i)
       y[i] = is_last_ ? 2 * y[i] + number(microbatch, i) : words_of(gradient)[i];
     if (output == nullptr) return;
-    for (std::uint32_t i = 0; i < words_; ++i)
-      words_of(output)[i] = weight_[i] * y[i] + y[(i + words_ - 1) % words_];
+    for (std::uint32_t i = 0; i < words_; ++i) words_of(output)[i] = weight_[i] * y[i] + y[(i + words_ - 1) % words_];
   }
 
   void weight_gradient(std::uint32_t microbatch, std::byte* stash) override {
@@ -109,8 +108,7 @@ void IntegerWorkload::create() {
     std::vector<std::uint32_t> frozen;
     for (std::uint32_t m = 0; m < microbatches_; ++m)
       frozen.push_back(static_cast<std::uint32_t>(std::lround(freeze_.at(s, m, microbatches_) * words_)));
-    made_.push_back(
-        std::make_unique<IntegerStage>(s, s == 0, s + 1 == stages_, words_, seed_, std::move(frozen)));
+    made_.push_back(std::make_unique<IntegerStage>(s, s == 0, s + 1 == stages_, words_, seed_, std::move(frozen)));
   }
 }
 

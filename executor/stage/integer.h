@@ -1,6 +1,6 @@
 // The integer workload: stages of linear arithmetic on whole numbers modulo 2^64, to test schedules and executors with.
-// Sums do not depend on their order, so every legal schedule gives the same result to the last bit, and a buffer that is
-// stale, lost, doubled or swapped gives another one.
+// Sums do not depend on their order, so every legal schedule gives the same result to the last bit, and a buffer that
+// is stale, lost, doubled or swapped gives another one.
 #pragma once
 
 #include <memory>

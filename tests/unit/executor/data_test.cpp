@@ -38,8 +38,7 @@ TEST_CASE("a file that is missing, a folder, a text too short: named, with sizes
   const std::string small[] = {write_file("stave_data_small", "abc")};
   const Result<Corpus> few = Corpus::load(small, 65);
   REQUIRE(!few);
-  CHECK(few.failure().message ==
-        small[0] + ": 3 bytes are too few to train on; the sequence length needs at least 65");
+  CHECK(few.failure().message == small[0] + ": 3 bytes are too few to train on; the sequence length needs at least 65");
 }
 
 TEST_CASE("a window depends on all of its numbers and on nothing else") {

@@ -314,8 +314,7 @@ Order split_1f1b(std::uint32_t devices, std::uint32_t microbatches, bool reverse
   for (std::uint32_t d = 0; d < devices; ++d) {
     for (Step& step : order[d])
       if (step.letter == 'B') step.letter = 'I';
-    for (std::uint32_t m = 0; m < microbatches; ++m)
-      order[d].push_back({'W', d, reversed ? microbatches - 1 - m : m});
+    for (std::uint32_t m = 0; m < microbatches; ++m) order[d].push_back({'W', d, reversed ? microbatches - 1 - m : m});
   }
   return order;
 }
@@ -333,7 +332,7 @@ Order random_order(std::uint64_t seed, const std::vector<std::uint32_t>& device_
   while (!left.empty()) {
     const std::size_t pick = random.below(left.size());
     const auto [phase, s, m] = left[pick];
-    const bool ready = phase == 0 ? s == 0 || done.contains({0, s - 1, m})
+    const bool ready = phase == 0   ? s == 0 || done.contains({0, s - 1, m})
                        : phase == 1 ? s + 1 == stages || done.contains({1, s + 1, m})
                                     : true;
     if (!ready) continue;

@@ -38,10 +38,11 @@ TEST_CASE("1F1B in table order hangs when nothing is buffered, and the report sa
   const Deadlock& deadlock = *report.value().deadlock;
   REQUIRE(deadlock.blocked.size() == 2);
   CHECK(deadlock.cycle == std::vector<DeviceId>{DeviceId(0), DeviceId(1)});
-  CHECK(describe(p, deadlock) ==
-        "device 0 is stuck at the activation of F(0, 1) from device 0 to device 1, which needs device 1 to be there too\n"
-        "device 1 is stuck at the gradient of B(1, 0) from device 1 to device 0, which needs device 0 to be there too\n"
-        "cycle: device 0 waits for device 1 waits for device 0\n");
+  CHECK(
+      describe(p, deadlock) ==
+      "device 0 is stuck at the activation of F(0, 1) from device 0 to device 1, which needs device 1 to be there too\n"
+      "device 1 is stuck at the gradient of B(1, 0) from device 1 to device 0, which needs device 0 to be there too\n"
+      "cycle: device 0 waits for device 1 waits for device 0\n");
 }
 
 TEST_CASE("an op before what it needs on its own device waits in vain") {

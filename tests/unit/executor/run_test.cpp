@@ -104,7 +104,8 @@ TEST_CASE("sleeps on the wall clock come close to their costs") {
   // Wide, for machines under load; the benchmark has the figure.
   CHECK(report.value().makespan_ns < 2 * expected);
   for (std::uint32_t n = 0; n < p.nodes(); ++n)
-    for (NodeId before : p.waits[n]) CHECK(report.value().timeline.start[n] >= report.value().timeline.end[before.value]);
+    for (NodeId before : p.waits[n])
+      CHECK(report.value().timeline.start[n] >= report.value().timeline.end[before.value]);
 }
 
 // Integer stages whose ops take a random while, some yielding and some sleeping.
@@ -115,8 +116,8 @@ class Jittered : public Workload {
   void create() override {
     inner_.create();
     while (inner_.parameter_bytes() / (2 * 48 * 8) > stages_.size())
-      stages_.push_back(std::make_unique<Late>(
-          *inner_.stage(StageId(static_cast<std::uint32_t>(stages_.size()))), mix(seed_, stages_.size())));
+      stages_.push_back(std::make_unique<Late>(*inner_.stage(StageId(static_cast<std::uint32_t>(stages_.size()))),
+                                               mix(seed_, stages_.size())));
   }
   Stage* stage(StageId s) override { return stages_[s.value].get(); }
   std::size_t payload_bytes(std::string_view payload) const override { return inner_.payload_bytes(payload); }

@@ -39,8 +39,7 @@ TEST_CASE("gradients equal the reference's to the last bit where W comes in micr
   FreezeRatios freeze;
   for (std::uint32_t i = 0; i < 4 * 8; ++i) freeze.ratio.push_back(i % 5 * 0.25);
   for (const FreezeRatios& ratios : {FreezeRatios{}, freeze}) {
-    for (const test::Order& order :
-         {test::gpipe(4, 8), test::one_f_one_b(4, 8), test::split_1f1b(4, 8, false)}) {
+    for (const test::Order& order : {test::gpipe(4, 8), test::one_f_one_b(4, 8), test::split_1f1b(4, 8, false)}) {
       const Comparison result = compare(order, 4, 8, ratios);
       CHECK(result.must_be_exact);
       CHECK(result.exact == result.tensors);

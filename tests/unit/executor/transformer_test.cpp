@@ -86,7 +86,8 @@ TEST_CASE("every gradient equals the slope of the loss") {
         double norm = 0;
         for (float g : gradient) norm += static_cast<double>(g) * static_cast<double>(g);
         norm = std::sqrt(norm);
-        // The key's share of the attention bias adds the same to a whole row of scores, so that parts may be 0; no tensor is.
+        // The key's share of the attention bias adds the same to a whole row of scores, so that parts may be 0; no
+        // tensor is.
         REQUIRE(norm > 1e-6);
         RandomStream random(seed++);
         for (int direction = 0; direction < 3; ++direction) {
@@ -145,7 +146,8 @@ TEST_CASE("microbatches may be under way at once, and the order of I does not ma
     model->create();
   }
   pass(one, 1, 2, true);
-  const AlignedBytes stashes[] = {AlignedBytes(other.stash_bytes(StageId(0))), AlignedBytes(other.stash_bytes(StageId(0)))};
+  const AlignedBytes stashes[] = {AlignedBytes(other.stash_bytes(StageId(0))),
+                                  AlignedBytes(other.stash_bytes(StageId(0)))};
   Stage& stage = *other.stage(StageId(0));
   stage.begin_step(0);
   for (std::uint32_t m : {0u, 1u}) stage.forward(m, nullptr, nullptr, stashes[m].data());
