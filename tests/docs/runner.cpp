@@ -4,6 +4,7 @@
 //
 // A fenced block ```console holds commands, each after "$ ", and below each what it prints (standard output and errors).
 // They run in a shell, one block after the other, in a copy of the folder of README.md, in which ./stave is the program.
+// A fenced block ```sched is a whole schedule file, which `stave check` must pass.
 // In a block ```console varies, numbers and the lengths of spaces and bars may differ: times are never the same twice.
 // With --update the page's text is replaced by what came.
 #include <stdlib.h>
@@ -81,9 +82,20 @@ int check(const fs::path& stave, const fs::path& page, bool update) {
   const Page runner(stave, root);
   std::istringstream lines(read_all(page));
   std::string renewed;
-  int commands = 0, wrong = 0;
+  int commands = 0, files = 0, wrong = 0;
   for (std::string line; std::getline(lines, line);) {
     renewed += line + "\n";
+    if (line == "```sched") {
+      std::string file;
+      for (; std::getline(lines, line) && line != "```"; renewed += line + "\n") file += line + "\n";
+      renewed += "```\n";
+      ++files;
+      const std::string found = runner.run("./stave check - <<'END OF FILE' || echo FAILED\n" + file + "END OF FILE");
+      if (!found.ends_with("FAILED\n")) continue;
+      ++wrong;
+      std::cout << file << "--- does not pass\n" << found << "---\n";
+      continue;
+    }
     if (!line.starts_with("```console")) continue;
     const bool varies = line == "```console varies";
     std::vector<Shown> block;
@@ -108,7 +120,7 @@ int check(const fs::path& stave, const fs::path& page, bool update) {
     renewed += "```\n";
   }
   if (update) std::ofstream(page, std::ios::binary | std::ios::trunc) << renewed;
-  std::cout << commands << " commands, " << wrong << (update ? " renewed\n" : " differ\n");
+  std::cout << commands << " commands, " << files << " files, " << wrong << (update ? " renewed\n" : " differ\n");
   return wrong > 0 && !update ? 1 : 0;
 }
 
