@@ -36,6 +36,7 @@ SourceId Sources::add(std::string name, std::string text) {
   Source source;
   source.name = std::move(name);
   source.text = std::move(text);
+  source.lines.reserve(static_cast<std::size_t>(std::count(source.text.begin(), source.text.end(), '\n')) + 1);
   source.lines.push_back(0);
   const char* const begin = source.text.data();
   const char* const end = begin + source.text.size();

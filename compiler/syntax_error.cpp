@@ -261,6 +261,9 @@ class Explainer {
     std::vector<std::string> needed;
     for (const std::string& each : error_.expected) needed.push_back(in_words(each));
     const Lexeme& before = lexeme(-1);
+    // The grammar has left the list when it looks for its end.
+    if (needed.size() == 1 && (expects("')'") || expects("']'")) && !is_one_of(before.text, {"(", "["}))
+      needed.insert(needed.begin(), "`,`");
     const bool operand =
         is_one_of(before.text, {"=",   "(",   ",",  "[",    "+",  "-",  "*",       "/",      "<",
                                 ">",   "<=",  ">=", "==",   "!=", "..", "not",     "and",    "or",

@@ -1,9 +1,14 @@
 // Texts that would crash a parser, eat the memory or take for ever.
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
+#include <algorithm>
 #include <chrono>
+#include <random>
 #include <string>
+#include <string_view>
 
+#include "language_examples.h"
 #include "parse_text.h"
 
 using namespace stave;
@@ -119,4 +124,41 @@ TEST_CASE("many errors are counted, 20 are kept") {
   const Parsed numbers = parse_text("cost " + repeated("F = 99999999999999999999, ", 100) + "F = 1");
   CHECK(numbers.sink.all().size() == Diagnostics::kMost);
   CHECK(numbers.sink.dropped() == 80);
+}
+
+TEST_CASE("a file with slips parses, or has an error with a place in it") {
+  CHECK(rc::check("slips", [](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+    std::string text(kLanguageExamples[below(kLanguageExamples.size())].text);
+    using namespace std::literals;
+    constexpr std::string_view kBytes = "(){}[]=,.*+-/<>!\"# \n09aFdnext\x00\x7F\x80\xC3\xFF"sv;
+    for (std::size_t slips = 1 + below(4); slips > 0; --slips) {
+      const std::size_t at = below(text.size());
+      const std::size_t length = std::min(text.size() - at, below(12));
+      switch (below(4)) {
+        case 0:
+          text[at] = kBytes[below(kBytes.size())];
+          break;
+        case 1:
+          text.erase(at, length);
+          break;
+        case 2:
+          text.insert(at, 1, kBytes[below(kBytes.size())]);
+          break;
+        default:
+          text.insert(below(text.size()), text.substr(at, length));
+      }
+      if (text.empty()) break;
+    }
+    const Parsed parsed = parse_text(text);
+    RC_ASSERT(parsed.ast.has_value() == !parsed.sink.has_errors());
+    for (const Diagnostic& each : parsed.sink.all()) {
+      RC_ASSERT(each.primary.span.valid());
+      RC_ASSERT(each.primary.span.begin <= each.primary.span.end);
+      RC_ASSERT(each.primary.span.end <= text.size());
+      RC_ASSERT(!each.message.empty());
+    }
+    render_snippets(parsed.sources, parsed.sink, {});
+  }));
 }
