@@ -35,17 +35,16 @@ std::uint64_t length(const Range& range) {
 
 Result<std::vector<Range>> read_ranges(const std::vector<std::string>& texts) {
   std::vector<Range> result;
-  unsigned __int128 cases = 1;
+  std::uint64_t cases = 1;
   for (const std::string& text : texts) {
     Result<Range> range = read_range(text);
     if (!range) return range.failure();
     for (const Range& other : result)
       if (other.name == range->name) return Failure{fmt::format("--over gives `{}` twice", range->name)};
-    cases *= length(*range);
-    if (cases > kMaxCases)
+    const bool beyond = __builtin_mul_overflow(cases, length(*range), &cases);
+    if (beyond || cases > kMaxCases)
       return Failure{fmt::format("the grid of --over has {} cases; at most {} are tried",
-                                 cases > UINT64_MAX ? "more than 10^19" : fmt::to_string(static_cast<std::uint64_t>(cases)),
-                                 kMaxCases)};
+                                 beyond ? "more than 10^19" : fmt::to_string(cases), kMaxCases)};
     result.push_back(std::move(*range));
   }
   return result;

@@ -67,9 +67,11 @@ Result<std::string> csv_of(const Built& built) {
 }
 
 std::string sched_of(const Loaded& loaded, const Built& built) {
-  std::string result = loaded.is_csv ? heading_of(*built.schedule) : rest_of(loaded, *built.schedule);
+  std::string result =
+      loaded.is_csv ? heading_of(*built.schedule) : rest_of(loaded, *built.schedule);
+  result.erase(result.find_last_not_of('\n') + 1);
   const CellText cell(*built.schedule);
-  result += "\ntable {\n";
+  result += "\n\ntable {\n";
   for (std::uint32_t d = 0; d < built.table->devices(); ++d) {
     fmt::format_to(std::back_inserter(result), "  {}:", d);
     for (OpId op : built.table->on(DeviceId(d))) fmt::format_to(std::back_inserter(result), " {}", cell(op));

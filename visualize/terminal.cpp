@@ -100,9 +100,7 @@ class Drawing {
     const double spacious = (label + 1) / shortest;
     const double tight = label / shortest;
     if (length * spacious <= room) {
-      // Wider where there is room, but whole columns to the shortest op, and no wider than reads well.
-      const double columns = std::min(std::floor(room / length * shortest), label + 3);
-      scale_.columns_per_tick = columns / shortest;
+      scale_.columns_per_tick = spacious;
     } else if (length * tight <= room && !labels_.several_stages()) {
       scale_.columns_per_tick = tight;
       scale_.bars = false;
