@@ -6,8 +6,7 @@
 set -u
 stave=$1
 file=$2
-RANDOM=${3:-$(date +%s)}
-seed=$RANDOM
+seed=${3:-$(date +%s)}
 RANDOM=$seed
 echo "seed $seed"
 
