@@ -27,7 +27,7 @@ void append_text(const Datum& datum, std::string& to, int depth) {
   to += "]";
 }
 
-bool equal(const Datum& a, const Datum& b, int depth) {
+bool equal(const Datum& a, const Datum& b) {
   if (a.is_number() != b.is_number() || a.is_condition() != b.is_condition()) return false;
   if (a.is_number()) return a.rational() == b.rational();
   if (a.is_condition()) return a.truth() == b.truth();
@@ -36,7 +36,7 @@ bool equal(const Datum& a, const Datum& b, int depth) {
   if (a.kind() == b.kind() && a.kind() != DatumKind::Written) return a.integer() == b.integer();
   // Elements nest as deep as the expressions that wrote them, which check.h bounds.
   for (std::int64_t i = 0; i < a.length(); ++i)
-    if (!equal(a[i], b[i], depth + 1)) return false;
+    if (!equal(a[i], b[i])) return false;
   return true;
 }
 
@@ -53,7 +53,7 @@ const char* Datum::what() const {
   return is_condition() ? "a condition" : "a list";
 }
 
-bool operator==(const Datum& a, const Datum& b) { return equal(a, b, 0); }
+bool operator==(const Datum& a, const Datum& b) { return equal(a, b); }
 
 Datum* Arena::take(std::int64_t n) {
   constexpr std::size_t kBlock = 4096;

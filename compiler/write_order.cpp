@@ -14,15 +14,16 @@ struct Found {};
 /// Most pairs of an `on device` and a device that it holds for.
 constexpr std::size_t kMaxOn = std::size_t(1) << 24;
 
-const char* word(IndexRole role) {
-  switch (role) {
+/// What an index counts, in words.
+std::string_view word(const OpIndex& index) {
+  switch (index.role) {
     case IndexRole::Stage: return "stage";
     case IndexRole::Microbatch: return "microbatch";
     case IndexRole::Slice: return "slice";
     case IndexRole::Device: return "device";
-    case IndexRole::Other: return "index";
+    case IndexRole::Other: break;
   }
-  return "index";
+  return index.name;
 }
 
 }  // namespace
@@ -260,9 +261,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
     } else if (index.kind == TermKind::Star) {
       star = true;
     } else {
-      const std::string_view what =
-          kind.indices[i].role == IndexRole::Other ? kind.indices[i].name : word(kind.indices[i].role);
-      at[i] = evaluator_.index(operand, what, kind.indices[i].extent);
+      at[i] = evaluator_.index(operand, word(kind.indices[i]), kind.indices[i].extent);
     }
   }
   evaluator_.arena().release(mark);
@@ -395,17 +394,16 @@ void OrderWriter::no_next(const Term& term, TermId id, const Index& at, std::uin
     shown += fmt::format("{}{}", shown.empty() ? "" : ", ", is_next ? "next" : std::to_string(at[i]));
   }
   const OpIndex& index = kind.indices[which];
-  const std::string what = index.role == IndexRole::Other ? index.name : word(index.role);
   Label label;
   if (statement_->span.begin != code_.spans[id].begin || statement_->span.source != code_.spans[id].source)
     label = {code_.spans[code_.operand(term, which)], "this `next`"};
   const Span span = label.span.valid() ? statement_->span : code_.spans[code_.operand(term, which)];
   evaluator_.fail("no-next", span,
-                  fmt::format("no {} is left for `{}({})`: all {} are written", what, kind.name, shown, index.extent),
+                  fmt::format("no {} is left for `{}({})`: all {} are written", word(index), kind.name, shown, index.extent),
                   "one too many", label);
 }
 
-void OrderWriter::match(std::uint32_t kind, const Index& at, OpId op) {
+void OrderWriter::match(std::uint32_t kind, OpId op) {
   bool same = op == wanted_->op;
   const OpKind& of = world_.ops.kinds()[KindId(kind)];
   for (KindId part : of.parts)
@@ -425,7 +423,6 @@ void OrderWriter::match(std::uint32_t kind, const Index& at, OpId op) {
       star = star || code_[code_.operand(code_[id], i)].kind == TermKind::Star;
     origin.note += fmt::format(", `{}` being {}", star ? "*" : "next", fmt::join(chosen_, ", "));
   }
-  static_cast<void>(at);
   wanted_->found = std::move(origin);
   throw Found{};
 }
@@ -461,7 +458,7 @@ void OrderWriter::emit(std::uint32_t kind, const Index& at) {
   const OpId op(facts.first + n);
   if ((facts.partial && !world_.exists[op.value]) || device(facts, kind, at, n) != device_) refuse(kind, at, n);
   if (wanted_ != nullptr) {
-    match(kind, at, op);
+    match(kind, op);
   } else if (written(facts, n)) {
     refuse(kind, at, n);
   }

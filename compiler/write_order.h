@@ -97,7 +97,7 @@ class OrderWriter {
     return result;
   }
   std::string text(std::uint32_t kind, const Index& at) const;
-  void match(std::uint32_t kind, const Index& at, OpId op);
+  void match(std::uint32_t kind, OpId op);
   [[noreturn]] void no_next(const Term& term, TermId id, const Index& at, std::uint32_t which);
 
   Evaluator& evaluator_;
