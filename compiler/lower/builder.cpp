@@ -21,6 +21,7 @@ Builder::Builder(const Schedule& schedule, const Table& table, const Readers& re
   program_.payloads = schedule.payloads;
   message_of_.assign(readers.of.items.size(), MessageId::kNone);
   drafts_.resize(readers.of.items.size());
+  leaders_.reserve(readers.of.items.size());
   edge_to_.resize(table.devices());
 }
 

@@ -42,6 +42,8 @@ Readers find_readers(const Schedule& schedule, const Table& table) {
 
   // By consumer first, since that is how needs are found; then counted into rows by producer.
   std::vector<Reader> found;
+  // More than there will be; what is not filled costs no memory.
+  found.reserve(schedule.needs.items.size());
   std::vector<std::uint32_t>& first = readers.of.first;
   first.assign(std::size_t(size) + 1, 0);
   readers.inputs.first.reserve(std::size_t(size) + 1);

@@ -141,6 +141,18 @@ TEST_CASE("the shorter of two cycles is shown") {
   CHECK(errors[0].notes.size() <= 6);
 }
 
+TEST_CASE("one backward before its forward among many ops is found as the cycle of two edges") {
+  const Schedule schedule = test::training(64, 1, 1024);
+  Table table = test::one_f_one_b(schedule);
+  const auto row = table.entries.begin() + table.first[32];
+  const auto forward = std::find(row, table.entries.end(), test::op(schedule, 'F', 32, 500));
+  const auto backward = std::find(row, table.entries.end(), test::op(schedule, 'B', 32, 500));
+  std::rotate(forward, backward, backward + 1);
+  const std::vector<Diagnostic> errors = errors_of(schedule, table);
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].message == "`B500` on device 32 runs before its forward `F500`");
+}
+
 TEST_CASE("random defects: an error exactly when a plain run gets stuck") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
