@@ -29,6 +29,8 @@ class Lines {
     result_.memory_taken.resize(kinds);
     result_.memory_given.resize(kinds);
     result_.message.assign(code_.payloads.size(), 0);
+    result_.duration_span.resize(kinds);
+    result_.message_span.resize(code_.payloads.size());
     Letters letters(evaluator_, world_, result_);
     evaluator_.speak(&letters);
     for (const ValueCode& line : code_.costs) cost(line);
@@ -101,6 +103,7 @@ class Lines {
             refuse(line, each, n, "negative-cost",
                    fmt::format("the cost of `{}` is {}; none may be below 0", kind(line.op).name, each.values[n].text()));
         result_.duration[KindId(line.op)] = each;
+        result_.duration_span[KindId(line.op)] = code_.spans[line.value];
         return;
       }
       case ValueCode::Target::AllMessages:
@@ -110,8 +113,10 @@ class Lines {
           refuse(line, one, 0, "negative-cost",
                  fmt::format("the cost of a message is {}; none may be below 0", one.values[0].text()));
         for (std::size_t p = 0; p < code_.payloads.size(); ++p)
-          if (line.target == ValueCode::Target::AllMessages || code_.payloads[p] == line.message)
+          if (line.target == ValueCode::Target::AllMessages || code_.payloads[p] == line.message) {
             result_.message[p] = one.values[0];
+            result_.message_span[p] = code_.spans[line.value];
+          }
         return;
       }
       case ValueCode::Target::Weights: break;

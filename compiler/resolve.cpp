@@ -81,14 +81,14 @@ void Resolver::refuse_hiding(const Identifier& name) {
   if (other != nullptr) {
     // A name of the library's file gives way to one of the file that uses it.
     if (is_library_ && other->span.source != name.span.source) return;
-    const char* what = other->meaning == Meaning::Op ? "the op" : "the name";
-    error("name-hides", name.span, fmt::format("`{}` hides {} `{}`", name.name, what, name.name),
-          "a new name is needed here", {other->span, "already in view"});
+    const char* what = other->meaning == Meaning::Op ? "the letter of an op" : "a name";
+    error("name-hides", name.span, fmt::format("`{}` is {} already", name.name, what), "a new name is needed here",
+          {other->span, "already in view"});
   } else if (find_builtin(name.name) != nullptr) {
-    error("name-hides", name.span, fmt::format("`{}` hides the function `{}`", name.name, name.name),
+    error("name-hides", name.span, fmt::format("`{}` is a function already", name.name),
           "a new name is needed here");
   } else if (find_metric(name.name) != nullptr) {
-    error("name-hides", name.span, fmt::format("`{}` hides the metric `{}`", name.name, name.name),
+    error("name-hides", name.span, fmt::format("`{}` is a metric already", name.name),
           "a new name is needed here");
   } else if (name.name == kMessageName) {
     error("name-hides", name.span, "`message` stands for the cost of a message", "a new name is needed here");

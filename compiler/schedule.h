@@ -58,6 +58,9 @@ struct CostSet {
   IdVector<KindId, IndexedValues> duration;
   /// Of a message between two devices, by payload (Schedule::payloads).
   std::vector<Rational> message;
+  /// The values that gave them, where the file or the command line says them.
+  IdVector<KindId, Span> duration_span;
+  std::vector<Span> message_span;
   /// What is taken when an op starts (>= 0) and given back when it ends (>= 0), fused ops included.
   IdVector<KindId, IndexedValues> memory_taken;
   IdVector<KindId, IndexedValues> memory_given;

@@ -16,7 +16,7 @@ namespace stave {
 /// Most indices an op may have.
 inline constexpr std::size_t kMaxIndices = 4;
 /// Most ops a schedule may have, over all kinds and index values.
-inline constexpr std::uint32_t kMaxOps = 1u << 27;
+inline constexpr std::uint32_t kMaxOps = 1u << 26;
 
 /// What an index counts. Only the first three have a meaning to the executor and to tables.
 enum class IndexRole : std::uint8_t { Stage, Microbatch, Slice, Device, Other };

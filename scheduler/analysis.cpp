@@ -6,10 +6,8 @@ namespace stave {
 
 namespace {
 
-using Wide = __int128;
-
 /// 1 less part / whole; 0 if there is no whole.
-std::optional<Rational> less_than_whole(Wide part, Wide whole) {
+std::optional<Rational> less_than_whole(Int128 part, Int128 whole) {
   return whole == 0 ? Rational(0) : Rational::make(whole - part, whole);
 }
 
@@ -21,7 +19,7 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
   report.ticks_per_unit = timeline.ticks_per_unit;
   report.messages = static_cast<std::uint32_t>(program.messages.size());
   report.count.assign(table.ops.kinds().size(), 0);
-  Wide all_busy = 0;
+  Int128 all_busy = 0;
   Ticks most_busy = 0;
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
     DeviceReport device;
@@ -43,7 +41,7 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
     all_busy += device.busy;
     report.devices.push_back(device);
   }
-  report.bubble = less_than_whole(all_busy, Wide(report.makespan) * table.devices());
+  report.bubble = less_than_whole(all_busy, Int128(report.makespan) * table.devices());
   report.span_bubble = less_than_whole(most_busy, report.span);
   const IdVector<DeviceId, Idle> idle = attribute_idle(program, timeline, report.makespan);
   for (std::uint32_t d = 0; d < table.devices(); ++d) report.devices[DeviceId(d)].idle = idle[DeviceId(d)];

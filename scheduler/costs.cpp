@@ -2,31 +2,51 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 namespace stave {
 
 namespace {
 
-using Wide = __int128;
-
-/// Least common multiple of all denominators, or none if it passes kMaxTicks.
+/// The longest tick in which every value added so far is whole.
 class Tick {
  public:
-  void add(Rational value) {
-    if (!per_unit_) return;
-    const Wide common = Wide(*per_unit_ / std::gcd(*per_unit_, value.denominator())) * value.denominator();
-    per_unit_ = common > kMaxTicks ? std::nullopt : std::optional<Ticks>(static_cast<Ticks>(common));
+  /// False if it would be shorter than 2^-61 of a unit.
+  bool add(Rational value) {
+    const Int128 common = Int128(per_unit_ / std::gcd(per_unit_, value.denominator())) * value.denominator();
+    if (common > kMaxTicks) return false;
+    per_unit_ = static_cast<Ticks>(common);
+    return true;
   }
-  std::optional<Ticks> per_unit() const { return per_unit_; }
+  Ticks per_unit() const { return per_unit_; }
 
  private:
-  std::optional<Ticks> per_unit_ = 1;
+  Ticks per_unit_ = 1;
 };
 
-std::nullopt_t refuse(Diagnostics& sink, std::string why) {
+/// Calls `visit(value, how many of them there are at most, where the file says it)` for every cost; stops when it is
+/// false, and then returns where.
+template <class Visit>
+std::optional<Span> first_refused(const Schedule& schedule, Visit&& visit) {
+  const CostSet& costs = schedule.costs;
+  const auto at = [](const auto& spans, auto i) { return i.value < spans.size() ? spans[i] : Span(); };
+  for (std::uint32_t k = 0; k < costs.duration.size(); ++k) {
+    const IndexedValues& kind = costs.duration[KindId(k)];
+    for (Rational value : kind.values)
+      if (!visit(value, schedule.ops.kinds()[KindId(k)].count / kind.values.size() + 1))
+        return at(costs.duration_span, KindId(k));
+  }
+  for (std::size_t p = 0; p < costs.message.size(); ++p)
+    if (!visit(costs.message[p], schedule.needs.items.size()))
+      return p < costs.message_span.size() ? costs.message_span[p] : Span();
+  return std::nullopt;
+}
+
+std::nullopt_t refuse(Diagnostics& sink, Span span, std::string why) {
   Diagnostic diagnostic;
   diagnostic.kind = "cost-overflow";
   diagnostic.message = "the costs are too large or too finely divided to be counted in whole ticks";
+  diagnostic.primary = {span, "with this one"};
   diagnostic.notes = {std::move(why), "times are exact: 64-bit whole numbers of the longest tick that divides every cost"};
   sink.add(std::move(diagnostic));
   return std::nullopt;
@@ -36,42 +56,30 @@ std::nullopt_t refuse(Diagnostics& sink, std::string why) {
 
 std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink) {
   Tick tick;
-  for (const IndexedValues& kind : schedule.costs.duration)
-    for (Rational value : kind.values) tick.add(value);
-  for (Rational value : schedule.costs.message) tick.add(value);
-  if (!tick.per_unit()) return refuse(sink, "no common tick: the denominators have no common multiple below 2^61");
+  if (const auto span = first_refused(schedule, [&](Rational value, std::size_t) { return tick.add(value); }))
+    return refuse(sink, *span, "no common tick: the denominators have no common multiple below 2^61");
 
   Costs costs;
-  costs.ticks_per_unit = *tick.per_unit();
-  bool fits = true;
-  const auto in_ticks = [&](Rational value) -> Ticks {
-    const Wide ticks = Wide(value.numerator()) * (costs.ticks_per_unit / value.denominator());
-    fits = fits && ticks <= kMaxTicks;
-    return fits ? static_cast<Ticks>(ticks) : 0;
+  costs.ticks_per_unit = tick.per_unit();
+  const auto in_ticks = [&](Rational value) {
+    return Int128(value.numerator()) * (costs.ticks_per_unit / value.denominator());
   };
   // No order takes longer than everything one after the other.
-  Wide everything = 0;
-  Ticks longest_message = 0;
-  for (Rational value : schedule.costs.message) {
-    costs.message.push_back(in_ticks(value));
-    longest_message = std::max(longest_message, costs.message.back());
-  }
-  for (std::uint32_t k = 0; k < schedule.costs.duration.size(); ++k) {
-    const IndexedValues& kind = schedule.costs.duration[KindId(k)];
+  Int128 everything = 0;
+  if (const auto span = first_refused(schedule, [&](Rational value, std::size_t count) {
+        const Int128 one = in_ticks(value);
+        everything += one <= kMaxTicks ? one * static_cast<Int128>(count) : Int128(kMaxTicks) + 1;
+        return everything <= kMaxTicks;
+      }))
+    return refuse(sink, *span, "with " + std::to_string(costs.ticks_per_unit) +
+                                   " ticks to the unit, all ops and messages together pass 2^61 ticks");
+  for (const IndexedValues& kind : schedule.costs.duration) {
     KindTicks ticks;
     ticks.stride = kind.stride;
-    Ticks longest = 0;
-    for (Rational value : kind.values) {
-      ticks.values.push_back(in_ticks(value));
-      longest = std::max(longest, ticks.values.back());
-    }
-    everything += Wide(longest) * schedule.ops.kinds()[KindId(k)].count;
+    for (Rational value : kind.values) ticks.values.push_back(static_cast<Ticks>(in_ticks(value)));
     costs.kinds.push_back(std::move(ticks));
   }
-  everything += Wide(longest_message) * static_cast<Wide>(schedule.needs.items.size());
-  if (!fits || everything > kMaxTicks)
-    return refuse(sink, "with " + std::to_string(costs.ticks_per_unit) +
-                            " ticks to the unit, all ops and messages together pass 2^61 ticks");
+  for (Rational value : schedule.costs.message) costs.message.push_back(static_cast<Ticks>(in_ticks(value)));
   return costs;
 }
 

@@ -7,19 +7,17 @@ namespace stave {
 
 namespace {
 
-using Wide = __int128;
-
 /// A size counted in parts of one common denominator.
 class Scale {
  public:
   void add(Rational value) {
-    const Wide common = Wide(parts_ / std::gcd(parts_, value.denominator())) * value.denominator();
+    const Int128 common = Int128(parts_ / std::gcd(parts_, value.denominator())) * value.denominator();
     fits_ = fits_ && common <= INT64_MAX;
     if (fits_) parts_ = static_cast<std::int64_t>(common);
   }
   bool fits() const { return fits_; }
   std::int64_t parts() const { return parts_; }
-  Wide operator()(Rational value) const { return Wide(value.numerator()) * (parts_ / value.denominator()); }
+  Int128 operator()(Rational value) const { return Int128(value.numerator()) * (parts_ / value.denominator()); }
 
  private:
   std::int64_t parts_ = 1;
@@ -32,14 +30,14 @@ struct Sizes {
     for (Rational value : values.values) scaled.push_back(scale(value));
     if (scaled.empty()) scaled.push_back(0);
   }
-  Wide of(const OpSet& ops, OpId op) const {
+  Int128 of(const OpSet& ops, OpId op) const {
     if (scaled.size() == 1) return scaled[0];
     const OpName name = ops.name(op);
     std::size_t at = 0;
     for (std::size_t i = 0; i < kMaxIndices; ++i) at += std::size_t(name.index[i]) * stride[i];
     return scaled[at];
   }
-  std::vector<Wide> scaled;
+  std::vector<Int128> scaled;
   std::array<std::uint32_t, kMaxIndices> stride;
 };
 
@@ -64,15 +62,15 @@ std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedu
   IdVector<DeviceId, PeakMemory> result;
   std::vector<std::uint32_t> weighed_for(costs.weights.size(), UINT32_MAX);
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
-    Wide weights = 0;
+    Int128 weights = 0;
     for (OpId op : table.on(DeviceId(d))) {
       const std::uint32_t stage = costs.weights.empty() ? OpId::kNone : table.ops.stage(op);
       if (stage >= weighed_for.size() || weighed_for[stage] == d) continue;
       weighed_for[stage] = d;
       weights += scale(costs.weights[stage]);
     }
-    Wide held = weights;
-    Wide peak = weights;
+    Int128 held = weights;
+    Int128 peak = weights;
     PeakMemory mine;
     for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
       const OpId op = table.entries[position];

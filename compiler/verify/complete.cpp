@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/cell_text.h"
+#include "compiler/expansion.h"
 #include "compiler/verify.h"
 #include "compiler/verify/op_bits.h"
 #include "core/check.h"
@@ -221,6 +222,10 @@ class Complete {
     diagnostic.kind = "idle-device";
     diagnostic.message = "no op must run on device " + std::to_string(first) +
                          (count > 1 ? ", nor on " + std::to_string(count - 1) + " more" : "");
+    if (schedule_.expansion) {
+      const std::optional<SettingCode>& devices = schedule_.expansion->code->settings[static_cast<std::size_t>(SettingKind::Devices)];
+      if (devices) diagnostic.primary = {devices->span, "this makes " + std::to_string(schedule_.devices) + " devices"};
+    }
     diagnostic.notes.push_back("there are " + std::to_string(schedule_.devices) + " devices and " +
                                std::to_string(schedule_.stages) + " stages; every device needs a stage");
     sink_.add(std::move(diagnostic));

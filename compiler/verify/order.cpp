@@ -213,7 +213,8 @@ class Explain {
       diagnostic.notes.push_back(edge(position, before));
       const Origin here = origin(position);
       if (!here.span.valid() || !places.insert({here.span.begin, here.span.end}).second) continue;
-      Label label{here.span, on(position) + (here.note.empty() ? "" : ", " + here.note)};
+      // The note names the device, and the loop values if there are any.
+      Label label{here.span, here.note.empty() ? on(position) : "`" + cell_(op(position)) + "` " + here.note};
       if (diagnostic.primary.span.valid())
         diagnostic.labels.push_back(std::move(label));
       else

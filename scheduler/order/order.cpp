@@ -69,7 +69,7 @@ bool limits_can_be_kept(const Units& units, Diagnostics& sink) {
       const std::string need = in_measure(least.size, units.measure(limit));
       diagnostic.message = std::string("no order of device ") + std::to_string(d) + " keeps `limit " +
                            kLimitNames[limit] + " <= " + limit_value(order, limit).text() + "`: at least " + need +
-                           (limit == 0 ? " are held at once" : " is held at once");
+                           (least.size == 1 ? " is held at once" : " are held at once");
       diagnostic.primary = {limit_span(order, limit), "the least possible is " + need};
       diagnostic.notes = {"when `" + schedule.ops.text(least.at) + "` starts, " + list_of(schedule.ops, least.holders) +
                           (least.holders.size() == 1 ? " holds it" : " hold it") + ", whatever the order"};

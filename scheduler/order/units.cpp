@@ -9,8 +9,6 @@ namespace stave {
 
 namespace {
 
-using Wide = __int128;
-
 /// The ops that a unit runs, without a vector.
 template <class Visit>
 void for_each_part(const OpSet& ops, OpId unit, Visit&& visit) {
@@ -20,9 +18,9 @@ void for_each_part(const OpSet& ops, OpId unit, Visit&& visit) {
 }
 
 std::int64_t in_units(Rational value, std::int64_t per_unit) {
-  const Wide result = Wide(value.numerator()) * per_unit / value.denominator();
+  const Int128 result = Int128(value.numerator()) * per_unit / value.denominator();
   // Sizes far beyond any limit need not be exact.
-  return static_cast<std::int64_t>(std::min(result, Wide(1) << 40));
+  return static_cast<std::int64_t>(std::min(result, Int128(1) << 40));
 }
 
 }  // namespace
@@ -103,9 +101,9 @@ void Units::measure() {
   const OpSet& ops = schedule_->ops;
   std::int64_t per_unit = 1;
   const auto refine = [&](Rational value) {
-    const Wide common = Wide(per_unit / std::gcd(per_unit, value.denominator())) * value.denominator();
+    const Int128 common = Int128(per_unit / std::gcd(per_unit, value.denominator())) * value.denominator();
     // Beyond this the sizes are finer than any limit can tell apart.
-    if (common < (Wide(1) << 30)) per_unit = static_cast<std::int64_t>(common);
+    if (common < (Int128(1) << 30)) per_unit = static_cast<std::int64_t>(common);
   };
   for (const auto* kinds : {&schedule_->costs.memory_taken, &schedule_->costs.memory_given})
     for (const IndexedValues& kind : *kinds)
