@@ -209,12 +209,12 @@ TEST_CASE("PrefixMax agrees with a plain array") {
   std::vector<std::int64_t> plain(37, 0);
   PrefixMax keys(37);
   for (int step = 0; step < 2000; ++step) {
-    const std::uint32_t i = random() % 37;
+    const auto i = static_cast<std::uint32_t>(random() % 37);
     const auto earlier = static_cast<std::int64_t>(random() % 21) - 10, own = static_cast<std::int64_t>(random() % 21) - 10;
     keys.add(i, earlier, own);
     for (std::uint32_t j = 0; j < i; ++j) plain[j] += earlier;
     plain[i] += own;
-    const std::uint32_t until = 1 + random() % 37;
+    const auto until = static_cast<std::uint32_t>(1 + random() % 37);
     CHECK(keys.before(until) == *std::max_element(plain.begin(), plain.begin() + until));
   }
 }
