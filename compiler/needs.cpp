@@ -231,6 +231,34 @@ class Needs {
   const World& world_;
 };
 
+/// The rows of a kind all of whose needs are straight: the common case, and the one that has to be fast.
+void straight_rows(const OpKind& kind, const std::vector<NeedPattern>& patterns, Rows<Dependency>& rows) {
+  const std::size_t before = rows.items.size();
+  rows.items.resize(before + patterns.size() * std::size_t(kind.count));
+  const std::size_t first_row = rows.first.size();
+  rows.first.resize(first_row + kind.count);
+  Dependency* out = rows.items.data() + before;
+  Index at = {};
+  for (std::uint32_t n = 0; n < kind.count; ++n) {
+    for (const NeedPattern& need : patterns) {
+      bool inside = true;
+      for (std::uint32_t i = 0; i < need.edge_count; ++i)
+        inside = inside && static_cast<std::uint64_t>(at[need.edges[i].from] + need.edges[i].offset) <
+                               need.edges[i].extent;
+      if (!inside) continue;
+      out->op = OpId(static_cast<std::uint32_t>(need.first + n + need.distance));
+      out->payload = need.payload;
+      ++out;
+    }
+    rows.first[first_row + n] = static_cast<std::uint32_t>(out - rows.items.data());
+    for (std::size_t i = kind.indices.size(); i-- > 0;) {
+      if (++at[i] < kind.indices[i].extent) break;
+      at[i] = 0;
+    }
+  }
+  rows.items.resize(static_cast<std::size_t>(out - rows.items.data()));
+}
+
 /// Names the indices of an op while what it needs is evaluated.
 class InLoops {
  public:
@@ -265,6 +293,12 @@ Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
   rows.items.reserve(std::min(expected, kMaxNeeds));
   for (std::uint32_t k = 0; k < world.ops.kinds().size(); ++k) {
     const OpKind& kind = world.ops.kinds()[KindId(k)];
+    const bool straight = !world.partial[k] && std::all_of(patterns[k].begin(), patterns[k].end(),
+                                                           [](const NeedPattern& each) { return each.straight; });
+    if (straight && patterns[k].size() * std::size_t(kind.count) + rows.items.size() <= kMaxNeeds) {
+      straight_rows(kind, patterns[k], rows);
+      continue;
+    }
     const InLoops in_loops(evaluator, evaluator.code().ops[k]);
     bool evaluated = false;
     for (const NeedPattern& each : patterns[k]) evaluated = evaluated || !each.plain;

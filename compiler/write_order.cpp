@@ -236,7 +236,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
   const Arena::Mark mark = evaluator_.arena().mark();
   const TermId id = evaluator_.op(statement.expr);
   const Term& term = code_[id];
-  const OpKind& kind = world_.ops.kinds()[KindId(term.target)];
+  const Facts& facts = facts_[term.target];
   statement_ = &statement;
   block_ = &block;
   if (statement.at.valid()) slot_ = evaluator_.number(statement.at);
@@ -250,7 +250,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
     const Term& index = code_[operand];
     if (index.kind == TermKind::Slot) {
       const Datum& datum = evaluator_.get(index.target);
-      if (datum.is_whole() && static_cast<std::uint64_t>(datum.integer()) < facts_[term.target].extents[i]) {
+      if (datum.is_whole() && static_cast<std::uint64_t>(datum.integer()) < facts.extents[i]) {
         at[i] = static_cast<std::uint32_t>(datum.integer());
         continue;
       }
@@ -261,7 +261,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
     } else if (index.kind == TermKind::Star) {
       star = true;
     } else {
-      at[i] = evaluator_.index(operand, word(kind.indices[i]), kind.indices[i].extent);
+      at[i] = evaluator_.index(operand, word(world_.ops.kinds()[KindId(term.target)].indices[i]), facts.extents[i]);
     }
   }
   evaluator_.arena().release(mark);
@@ -278,6 +278,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
     emit(term.target, at);
   } else if (star) {
     // Microbatches rising, within one its slices, then its stages from the last to the first; then what else there is.
+    const OpKind& kind = world_.ops.kinds()[KindId(term.target)];
     std::vector<std::uint32_t> order;
     for (const IndexRole role :
          {IndexRole::Microbatch, IndexRole::Slice, IndexRole::Stage, IndexRole::Device, IndexRole::Other})
@@ -329,7 +330,7 @@ void OrderWriter::stars(const Term& term, Index& at, const std::vector<std::uint
 
 void OrderWriter::next(const Term& term, TermId id, Index& at, std::uint32_t which) {
   const std::uint32_t kind = term.target;
-  const std::uint32_t extent = world_.ops.kinds()[KindId(kind)].indices[which].extent;
+  const std::uint32_t extent = facts_[kind].extents[which];
   const KindPlace& place = world_.places[kind];
   if (place.rule == KindPlace::Rule::Stage && place.index == which) {
     const Datum stages = evaluator_.stages_on(device_);

@@ -17,11 +17,11 @@ TEST_CASE("an unknown name comes with the nearest known one") {
 
 TEST_CASE("a name hides no other") {
   CHECK(said_of(kInOrder + "let P = 3") ==
-        "7:5 `P`: `P` hides the name `P` [name-hides]\n  1:14 `P`: already in view\n");
-  CHECK(said_of("on device M { }").find("`M` hides the name `M` [name-hides]") != std::string::npos);
-  CHECK(said_of(kInOrder + "let W = 3").find("7:5 `W`: `W` hides the op `W` [name-hides]") != std::string::npos);
-  CHECK(said_of(kInOrder + "let sum = 3") == "7:5 `sum`: `sum` hides the function `sum` [name-hides]\n");
-  CHECK(said_of(kInOrder + "let span = 3") == "7:5 `span`: `span` hides the metric `span` [name-hides]\n");
+        "7:5 `P`: `P` is a name already [name-hides]\n  1:14 `P`: already in view\n");
+  CHECK(said_of("on device M { }").find("`M` is a name already [name-hides]") != std::string::npos);
+  CHECK(said_of(kInOrder + "let W = 3").find("7:5 `W`: `W` is an op already [name-hides]") != std::string::npos);
+  CHECK(said_of(kInOrder + "let sum = 3") == "7:5 `sum`: `sum` is a function already [name-hides]\n");
+  CHECK(said_of(kInOrder + "let span = 3") == "7:5 `span`: `span` is a metric already [name-hides]\n");
   CHECK(said_of("on device d { for d in microbatches { F(d, d) } }").find("[name-hides]") != std::string::npos);
   CHECK(said_of("on device d { let x = 1 let x = 2 F(d, 0) }").find("[name-hides]") != std::string::npos);
   CHECK(said_of(kInOrder + "let f(P) = 1").find("[name-hides]") != std::string::npos);
