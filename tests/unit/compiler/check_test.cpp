@@ -19,7 +19,7 @@ TEST_CASE("a name hides no other") {
   CHECK(said_of(kInOrder + "let P = 3") ==
         "7:5 `P`: `P` is a name already [name-hides]\n  1:14 `P`: already in view\n");
   CHECK(said_of("on device M { }").find("`M` is a name already [name-hides]") != std::string::npos);
-  CHECK(said_of(kInOrder + "let W = 3").find("7:5 `W`: `W` is an op already [name-hides]") != std::string::npos);
+  CHECK(said_of(kInOrder + "let W = 3").find("7:5 `W`: `W` is the letter of an op already [name-hides]") != std::string::npos);
   CHECK(said_of(kInOrder + "let sum = 3") == "7:5 `sum`: `sum` is a function already [name-hides]\n");
   CHECK(said_of(kInOrder + "let span = 3") == "7:5 `span`: `span` is a metric already [name-hides]\n");
   CHECK(said_of("on device d { for d in microbatches { F(d, d) } }").find("[name-hides]") != std::string::npos);
