@@ -1,10 +1,13 @@
 #include "compiler/cell_text.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace stave {
 
 bool has_short_cell(const OpKind& kind) {
+  // `K20` would be read as microbatch 20 of `K`.
+  if (std::any_of(kind.name.begin(), kind.name.end(), [](char c) { return c >= '0' && c <= '9'; })) return false;
   bool stage = false;
   bool microbatch = false;
   for (const OpIndex& index : kind.indices) {

@@ -9,7 +9,7 @@
 namespace stave {
 
 /// True if an op of this kind is written stage, letter, microbatch: it has these two indices, and slices if any are
-/// one.
+/// one, and no digit in its name.
 bool has_short_cell(const OpKind& kind);
 
 /// The cell of `op`, with its stage in front or without; an op with other indices is written out in full.

@@ -323,14 +323,11 @@ class Checker {
                         {code_.place->span, "given first"});
         continue;
       }
-      if (!place.microbatch.name.empty())
-        resolver_.error("not-yet", place.microbatch.span,
-                        "a place that depends on the microbatch is not supported by this version");
       PlaceCode code;
       code.span = place.span;
       const std::size_t outside = resolver_.view();
       code.slot = resolver_.declare_slot(place.stage);
-      if (!place.microbatch.name.empty()) resolver_.declare_slot(place.microbatch);
+      if (!place.microbatch.name.empty()) code.microbatch_slot = resolver_.declare_slot(place.microbatch);
       code.device = resolver_.value(place.device);
       resolver_.leave(outside);
       code_.place = code;

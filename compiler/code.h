@@ -43,7 +43,7 @@ enum class TermKind : std::uint8_t {
   Conditional,  // operand 0 if operand 1 else operand 2
   Call,         // functions[target] of the operands
   StagesOf,     // the stages on device operand 0
-  DeviceOf,     // the device of stage operand 0
+  DeviceOf,     // the device of stage operand 0, for microbatch operand 1 if there is one
   Reversed,
   Len,
   Sum,
@@ -114,6 +114,8 @@ struct SettingCode {
 
 struct PlaceCode {
   std::uint32_t slot = kNoSlot;
+  /// Of the microbatch; kNoSlot if the place does not depend on it.
+  std::uint32_t microbatch_slot = kNoSlot;
   TermId device;
   Span span;
 };

@@ -402,8 +402,16 @@ Datum Evaluator::builtin(const Term& term, TermId id) {
     case TermKind::StagesOf: return stages_on(index(first, "device", devices()));
     case TermKind::DeviceOf: {
       const std::uint32_t stage = index(first, "stage", stages());
-      if (term.count > 1) index(operand(term, 1), "microbatch", count(SettingKind::Microbatches));
-      return Datum::whole(device_of_stage()[stage]);
+      const Placement& placed = placement();
+      if (term.count > 1)
+        return Datum::whole(placed.of(stage, index(operand(term, 1), "microbatch", count(SettingKind::Microbatches))));
+      for (std::uint32_t m = 1; m < placed.microbatches; ++m)
+        if (placed.of(stage, m) != placed.of(stage, 0))
+          fail("several-devices", code_.spans[id],
+               fmt::format("stage {} is on device {} for microbatch 0 and on device {} for microbatch {}", stage,
+                           placed.of(stage, 0), placed.of(stage, m), m),
+               "say for which microbatch");
+      return Datum::whole(placed.of(stage, 0));
     }
     case TermKind::Reversed: {
       const Datum over = list(first);
@@ -501,8 +509,6 @@ std::uint32_t Evaluator::count(SettingKind kind) {
       fail("count", span, fmt::format("the number of {} is {}; it must be from 1 to {}", kSettings[i], result,
                                       kMostOf[i]),
            parameters());
-    if (kind == SettingKind::Slices && result > 1)
-      fail("not-yet", span, "more than one slice is not supported by this version", fmt::format("{} slices", result));
   } catch (const Stop&) {
     count_state_[i] = State::New;
     throw;
@@ -512,45 +518,70 @@ std::uint32_t Evaluator::count(SettingKind kind) {
   return counts_[i];
 }
 
-const std::vector<std::uint16_t>& Evaluator::device_of_stage() {
-  if (place_state_ == State::Done) return device_of_stage_;
+const Placement& Evaluator::placement() {
+  if (place_state_ == State::Done) return placement_;
   const std::uint32_t stage_count = stages();
   const std::uint32_t device_count = devices();
   STAVE_CHECK(code_.place.has_value(), "stages are placed where no stage is asked for");
-  if (place_state_ == State::Open) fail("circular", code_.place->span, "the place of a stage depends on itself");
+  const PlaceCode& place = *code_.place;
+  const bool by_microbatch = place.microbatch_slot != kNoSlot;
+  const std::uint32_t microbatch_count = by_microbatch ? count(SettingKind::Microbatches) : 1;
+  if (std::uint64_t(stage_count) * microbatch_count > kMaxOps)
+    fail("too-many", place.span, fmt::format("{} stages of {} microbatches: there are at most {} ops", stage_count,
+                                             microbatch_count, kMaxOps));
+  if (place_state_ == State::Open) fail("circular", place.span, "the place of a stage depends on itself");
   place_state_ = State::Open;
-  std::vector<std::uint16_t> result(stage_count);
+  Placement result;
+  result.microbatches = by_microbatch ? microbatch_count : 0;
+  result.device.reserve(std::size_t(stage_count) * microbatch_count);
   try {
-    enter_loop(code_.place->slot);
+    add_budget(std::uint64_t(stage_count) * microbatch_count);
+    enter_loop(place.slot);
+    if (by_microbatch) enter_loop(place.microbatch_slot);
     for (std::uint32_t s = 0; s < stage_count; ++s) {
-      step(code_.place->span);
-      const Arena::Mark mark = arena_.mark();
-      slots_[code_.place->slot] = Datum::whole(s);
-      const Datum datum = value(code_.place->device);
-      if (datum.is_list())
-        fail("not-yet", code_.spans[code_.place->device],
-             "a stage on several devices is not supported by this version", datum.text());
-      result[s] = static_cast<std::uint16_t>(index(code_.place->device, "device", device_count));
-      if (!keeping_) arena_.release(mark);
+      for (std::uint32_t m = 0; m < microbatch_count; ++m) {
+        step(place.span);
+        const Arena::Mark mark = arena_.mark();
+        slots_[place.slot] = Datum::whole(s);
+        if (by_microbatch) slots_[place.microbatch_slot] = Datum::whole(m);
+        const Datum datum = value(place.device);
+        if (datum.is_list())
+          fail("not-yet", code_.spans[place.device], "a stage on several devices is not supported by this version",
+               datum.text());
+        result.device.push_back(static_cast<std::uint16_t>(index(place.device, "device", device_count)));
+        if (!keeping_) arena_.release(mark);
+      }
     }
+    if (by_microbatch) leave_loop();
     leave_loop();
   } catch (const Stop&) {
     place_state_ = State::New;
     throw;
   }
+  // Stages by device, each once.
+  std::vector<std::uint32_t> seen(device_count, UINT32_MAX);
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> on;
+  for (std::uint32_t s = 0; s < stage_count; ++s) {
+    for (std::uint32_t m = 0; m < microbatch_count; ++m) {
+      const std::uint16_t device = result.device[std::size_t(s) * microbatch_count + m];
+      if (seen[device] != s) on.push_back({device, s});
+      seen[device] = s;
+    }
+  }
+  std::stable_sort(on.begin(), on.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   first_stage_.assign(device_count + 1, 0);
-  for (std::uint16_t device : result) ++first_stage_[device + 1];
+  for (const auto& [device, stage] : on) {
+    ++first_stage_[device + 1];
+    stages_by_device_.push_back(Datum::whole(stage));
+  }
   for (std::uint32_t d = 0; d < device_count; ++d) first_stage_[d + 1] += first_stage_[d];
-  stages_by_device_.resize(stage_count);
-  std::vector<std::uint32_t> next = first_stage_;
-  for (std::uint32_t s = 0; s < stage_count; ++s) stages_by_device_[next[result[s]]++] = Datum::whole(s);
-  device_of_stage_ = std::move(result);
+  placement_ = std::move(result);
   place_state_ = State::Done;
-  return device_of_stage_;
+  return placement_;
 }
 
 Datum Evaluator::stages_on(std::uint32_t device) {
-  if (place_state_ != State::Done) device_of_stage();
+  placement();
   const std::uint32_t first = first_stage_[device];
   return Datum::written(stages_by_device_.data() + first, first_stage_[device + 1] - first);
 }

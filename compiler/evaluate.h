@@ -11,6 +11,7 @@
 #include "compiler/code.h"
 #include "compiler/datum.h"
 #include "compiler/diagnostics.h"
+#include "compiler/placement.h"
 
 namespace stave {
 
@@ -45,9 +46,8 @@ class Evaluator {
   std::uint32_t count(SettingKind kind);
   std::uint32_t devices() { return count(SettingKind::Devices); }
   std::uint32_t stages() { return count(SettingKind::Stages); }
-  /// Shape: [stage].
-  const std::vector<std::uint16_t>& device_of_stage();
-  /// The stages on a device, rising.
+  const Placement& placement();
+  /// The stages on a device, for some microbatch at least, rising.
   Datum stages_on(std::uint32_t device);
 
   void set(std::uint32_t slot, const Datum& value) { slots_[slot] = value; }
@@ -114,7 +114,7 @@ class Evaluator {
   std::array<std::uint32_t, 4> counts_ = {};
   std::array<State, 4> count_state_ = {};
   State place_state_ = State::New;
-  std::vector<std::uint16_t> device_of_stage_;
+  Placement placement_;
   std::vector<Datum> stages_by_device_;
   std::vector<std::uint32_t> first_stage_;
   std::uint64_t steps_ = 0;

@@ -68,6 +68,7 @@ inline constexpr Kind kKinds[] = {
     {"overflow", "a number that does not fit into 64 bits"},
     {"require", "parameters that a `require` refuses"},
     {"same-slot", "two ops of a list in one slot"},
+    {"several-devices", "the one device of a stage that has several"},
     {"too-many", "more ops, dependencies or orders than a schedule may have"},
     {"too-many-steps", "loops or functions that run too long"},
     {"wrong-kind", "a number, a condition or a list where another of them is needed"},

@@ -48,6 +48,8 @@ class Lines {
 
   /// The values of a line for each value of the indices that it uses.
   IndexedValues values(const ValueCode& line, std::span<const std::uint32_t> extents) {
+    // Where one index has no value there is no op that could cost anything.
+    if (std::find(extents.begin(), extents.end(), 0u) != extents.end()) return uniform(0);
     IndexedValues result;
     std::size_t count = 1;
     for (std::size_t i = extents.size(); i-- > 0;) {

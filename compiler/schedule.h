@@ -25,6 +25,9 @@ inline constexpr std::uint32_t kMaxStages = 1u << 16;
 inline constexpr std::uint32_t kMaxMicrobatches = 1u << 24;
 inline constexpr std::uint32_t kMaxSlices = 1u << 12;
 
+/// Most blocks of the order of one device: a device that is free asks them one after the other.
+inline constexpr std::size_t kMaxBlocks = 1u << 12;
+
 /// One thing an op waits for.
 struct Dependency {
   /// Never a fused op.

@@ -93,6 +93,7 @@ class Boxes {
         if (op.indices[i].role != role) continue;
         place.rule = role == IndexRole::Device ? KindPlace::Rule::Device : KindPlace::Rule::Stage;
         place.index = static_cast<std::uint32_t>(i);
+        if (role == IndexRole::Stage && world_.placement.by_microbatch()) find_microbatch(op, place);
         return;
       }
     }
@@ -102,6 +103,22 @@ class Boxes {
   }
 
  private:
+  void find_microbatch(const OpCode& op, KindPlace& place) {
+    for (std::size_t i = 0; i < op.indices.size(); ++i) {
+      if (op.indices[i].role != IndexRole::Microbatch) continue;
+      place.microbatch = static_cast<std::uint32_t>(i);
+      return;
+    }
+    // It runs on every replica; left out, nothing asks where.
+    if (!op.optional)
+      evaluator_.fail("not-yet", op.name_span,
+                      fmt::format("`{}` has a stage and no microbatch, and the place depends on the microbatch: an op "
+                                  "on every replica is not supported by this version",
+                                  op.name));
+    place.rule = KindPlace::Rule::Listed;
+    place.listed.assign(world_.ops.kinds().raw()[world_.places.size() - 1].count, 0);
+  }
+
   std::uint64_t too_many() const {
     std::uint64_t count = 1;
     for (std::size_t i = 0; i < op_->indices.size(); ++i)
@@ -183,7 +200,7 @@ class Boxes {
 World make_world(Evaluator& evaluator) {
   World world;
   world.devices = evaluator.devices();
-  if (evaluator.code().place) world.device_of_stage = evaluator.device_of_stage();
+  if (evaluator.code().place) world.placement = evaluator.placement();
   const std::uint32_t kinds = static_cast<std::uint32_t>(evaluator.code().ops.size());
   Boxes boxes(evaluator, world);
   for (std::uint32_t k = 0; k < kinds; ++k) boxes.add(k);
@@ -201,12 +218,19 @@ std::vector<std::uint16_t> devices_of_ops(const World& world) {
       std::copy(place.listed.begin(), place.listed.end(), result.begin() + kind.first);
       continue;
     }
+    if (place.rule == KindPlace::Rule::Stage && world.placement.by_microbatch()) {
+      for (std::uint32_t n = 0; n < kind.count; ++n) {
+        const auto index = [&](std::uint32_t i) { return n / world.strides[k][i] % kind.indices[i].extent; };
+        result[kind.first + n] = world.placement.of(index(place.index), index(place.microbatch));
+      }
+      continue;
+    }
     const std::uint32_t stride = world.strides[k][place.index];
     const std::uint32_t extent = std::max<std::uint32_t>(1, kind.indices[place.index].extent);
     for (std::uint32_t n = 0; n < kind.count; n += stride) {
       const std::uint32_t v = n / stride % extent;
       const std::uint16_t device =
-          place.rule == KindPlace::Rule::Stage ? world.device_of_stage[v] : static_cast<std::uint16_t>(v);
+          place.rule == KindPlace::Rule::Stage ? world.placement.of(v, 0) : static_cast<std::uint16_t>(v);
       std::fill_n(result.begin() + kind.first + n, std::min(stride, kind.count - n), device);
     }
   }

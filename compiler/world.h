@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/evaluate.h"
+#include "compiler/placement.h"
 #include "core/op_set.h"
 
 namespace stave {
@@ -16,6 +17,8 @@ struct KindPlace {
   Rule rule = Rule::Stage;
   /// Stage, Device: the index that counts.
   std::uint32_t index = 0;
+  /// Stage: the index of the microbatch, on which the place may depend too.
+  std::uint32_t microbatch = 0;
   /// Listed: by number of the op within its kind.
   std::vector<std::uint16_t> listed;
 };
@@ -30,7 +33,7 @@ struct World {
   std::vector<bool> partial;
   /// Shape: [kind].
   std::vector<KindPlace> places;
-  std::vector<std::uint16_t> device_of_stage;
+  Placement placement;
   /// Step of each index in the number of an op. Shape: [kind][index].
   std::vector<std::array<std::uint32_t, kMaxIndices>> strides;
 
@@ -38,7 +41,7 @@ struct World {
                        std::uint32_t number) const {
     const KindPlace& place = places[kind];
     switch (place.rule) {
-      case KindPlace::Rule::Stage: return device_of_stage[index[place.index]];
+      case KindPlace::Rule::Stage: return placement.of(index[place.index], index[place.microbatch]);
       case KindPlace::Rule::Device: return index[place.index];
       case KindPlace::Rule::Listed: return place.listed[number];
     }

@@ -52,6 +52,7 @@ void OrderWriter::find_facts() {
     facts.partial = world_.partial[k];
     facts.by_stage = world_.places[k].rule == KindPlace::Rule::Stage;
     facts.stage = world_.places[k].index;
+    facts.microbatch = world_.places[k].microbatch;
     for (KindId part : kind.parts) facts.runs.push_back(world_.ops.kinds()[part].first);
     if (facts.runs.empty()) facts.runs.push_back(kind.first);
   }
@@ -112,6 +113,10 @@ void OrderWriter::find_devices() {
 DeviceOrder OrderWriter::write(std::uint32_t device) {
   device_ = device;
   evaluator_.enter_device(device);
+  // What is next on one replica of a stage says nothing about the others.
+  if (world_.placement.by_microbatch())
+    for (auto& of_kind : cursors_)
+      for (Cursors& each : of_kind) std::fill(each.at.begin(), each.at.end(), 0);
   DeviceOrder result;
   if (first_on_[device] == first_on_[device + 1]) {
     evaluator_.leave_device();
@@ -178,6 +183,9 @@ void OrderWriter::finish(Block& block, DeviceOrder& to) {
     for (std::uint32_t i : order) sorted.push_back(block.ops[i]);
     block.ops = std::move(sorted);
   }
+  if (to.blocks.size() == kMaxBlocks)
+    evaluator_.fail("too-many", code_.devices.front().span,
+                    fmt::format("device {} has more than {} lists and blocks", device_, kMaxBlocks));
   OrderBlock& result = to.blocks.emplace_back();
   result.kind = block.kind;
   result.ops = std::move(block.ops);
@@ -354,16 +362,22 @@ void OrderWriter::next(const Term& term, TermId id, Index& at, std::uint32_t whi
   }
   at[which] = 0;
   const Facts& facts = facts_[kind];
+  const bool by_microbatch = facts.by_stage && world_.placement.by_microbatch();
   // On another device there is nothing to look for: say so.
-  if (device(facts, kind, at, 0) != device_) return;
+  if (!by_microbatch && device(facts, kind, at, 0) != device_) return;
   const std::uint32_t stride = facts.strides[which];
   const std::uint32_t base = number(facts, at);
   Cursors& all = cursors(kind, which);
   std::uint32_t row = 0;
   for (std::uint32_t i = 0; i < facts.count; ++i) row += at[i] * all.steps[i];
   std::uint32_t& cursor = all.at[row];
+  const auto is_elsewhere = [&](std::uint32_t v) {
+    at[which] = v;
+    return device(facts, kind, at, 0) != device_;
+  };
   while (cursor < extent && (written(facts, base + cursor * stride) ||
-                             (facts.partial && !world_.exists[facts.first + base + cursor * stride])))
+                             (facts.partial && !world_.exists[facts.first + base + cursor * stride]) ||
+                             (by_microbatch && is_elsewhere(cursor))))
     ++cursor;
   if (cursor == extent) no_next(term, id, at, which);
   at[which] = cursor;

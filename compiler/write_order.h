@@ -57,6 +57,7 @@ class OrderWriter {
     /// The device is that of the stage, which is this index.
     bool by_stage = false;
     std::uint32_t stage = 0;
+    std::uint32_t microbatch = 0;
     /// First numbers of what it runs: its parts, or itself.
     std::vector<std::uint32_t> runs;
   };
@@ -87,7 +88,7 @@ class OrderWriter {
     return false;
   }
   std::uint32_t device(const Facts& facts, std::uint32_t kind, const Index& at, std::uint32_t number) const {
-    return facts.by_stage ? world_.device_of_stage[at[facts.stage]] : world_.device(kind, at, number);
+    return facts.by_stage ? world_.placement.of(at[facts.stage], at[facts.microbatch]) : world_.device(kind, at, number);
   }
   void finish(Block& block, DeviceOrder& to);
   void limit(const ItemCode& item, DeviceOrder& to);

@@ -1,5 +1,5 @@
 // Limits: what the ops of a device hold, and whether one more still leaves room for those that must come.
-// One Limit is one `limit` line of one device; LANGUAGE.md section 2 has the rule.
+// One Limit is one `limit` line of one device; docs/language.md has the rule (order by readiness).
 #pragma once
 
 #include <cstdint>

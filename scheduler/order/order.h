@@ -1,5 +1,5 @@
 // Order: from a Schedule to its Table. A device with one list keeps it; `any`, `fill` and `limit` are decided by a
-// greedy scheduler in simulated time, as LANGUAGE.md section 2 has it.
+// greedy scheduler in simulated time, as docs/language.md says (order by readiness).
 #pragma once
 
 #include <optional>

@@ -45,7 +45,7 @@ void backward_first(Schedule& schedule, std::uint32_t limit) {
   }
 }
 
-/// 1F1B's order taken as a priority, within a memory: LANGUAGE.md section 2.
+/// 1F1B's order taken as a priority, within a memory: docs/language.md, order by readiness.
 void one_f_one_b_within(Schedule& schedule, std::uint32_t limit) {
   for (std::uint32_t d = 0; d < schedule.devices; ++d) {
     std::vector<std::pair<std::int64_t, OpId>> by_slot;
@@ -84,7 +84,7 @@ Times times_of(const Schedule& schedule) {
   return times;
 }
 
-TEST_CASE("backward first on a V takes what LANGUAGE.md section 2 says at every limit") {
+TEST_CASE("backward first on a V takes the published makespan at every limit") {
   const Ticks expected[] = {67, 59, 55, 53, 51};
   for (std::uint32_t limit = 4; limit <= 8; ++limit) {
     Schedule schedule = on_a_v(4, 8);
@@ -94,7 +94,7 @@ TEST_CASE("backward first on a V takes what LANGUAGE.md section 2 says at every 
 }
 
 TEST_CASE("zero bubble within a memory is optimal at equal costs") {
-  // LANGUAGE.md section 2: makespan 3M + P - 1, longest span 3M + max(0, 2P - 1 - budget), for budget >= P, M >= 2P - 1.
+  // Closed form: makespan 3M + P - 1, longest span 3M + max(0, 2P - 1 - budget), for budget >= P, M >= 2P - 1.
   for (std::uint32_t devices : {2u, 3u, 4u, 6u})
     for (std::uint32_t limit = devices; limit <= 2 * devices; ++limit)
       for (std::uint32_t microbatches : {2 * devices - 1, 2 * devices + 3}) {

@@ -1,4 +1,4 @@
-// The greedy scheduler of LANGUAGE.md section 2, word by word and as slow as it likes: the specification of
+// The greedy scheduler of docs/language.md, word by word and as slow as it likes: the specification of
 // scheduler/order. A fill looks ahead by copying the whole world.
 #pragma once
 
