@@ -9,13 +9,13 @@
 
 #include "compiler/schedule.h"
 #include "compiler/utf8.h"
+#include "core/operations.h"
 
 namespace stave {
 
 namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
-constexpr std::array<std::string_view, 4> kLetters = {"F", "I", "W", "B"};
 /// Kinds of the other format, compute_comms.
 constexpr std::array<std::string_view, 7> kCommunication = {"SEND_F",  "RECV_F",  "SEND_B",     "RECV_B",
                                                             "UNSHARD", "RESHARD", "REDUCE_GRAD"};
@@ -29,7 +29,12 @@ class CellReader {
   CellReader(const Sources& sources, SourceId source, Diagnostics& sink) : text_(sources[source].text), sink_(sink) {
     table_.source = source;
     table_.span = {source, 0, static_cast<std::uint32_t>(text_.size())};
-    for (std::string_view letter : kLetters) table_.letters.emplace_back(letter);
+    letters_.fill(Cell::kNoLetter);
+    for (const OperationInfo& each : kOperations) {
+      if (each.pytorch.empty()) continue;
+      letters_[static_cast<unsigned char>(each.pytorch[0])] = static_cast<std::uint8_t>(table_.letters.size());
+      table_.letters.emplace_back(each.letter);
+    }
   }
 
   TableDecl read() {
@@ -211,24 +216,7 @@ class CellReader {
     const Offset kind_begin = at_;
     std::uint8_t letter = Cell::kNoLetter;
     const bool single = at_ + 1 >= text_.size() || !is_letter(text_[at_ + 1]);
-    if (at_ < text_.size() && single) {
-      switch (text_[at_]) {
-        case 'F':
-          letter = 0;
-          break;
-        case 'I':
-          letter = 1;
-          break;
-        case 'W':
-          letter = 2;
-          break;
-        case 'B':
-          letter = 3;
-          break;
-        default:
-          break;
-      }
-    }
+    if (at_ < text_.size() && single) letter = letters_[static_cast<unsigned char>(text_[at_])];
     if (letter == Cell::kNoLetter) return no_letter(begin, kind_begin);
     ++at_;
     const Offset digits = at_;
@@ -250,15 +238,26 @@ class CellReader {
     return true;
   }
 
+  bool is_op(std::string_view kind) const {
+    return kind.size() == 1 && letters_[static_cast<unsigned char>(kind[0])] != Cell::kNoLetter;
+  }
+
+  /// "F, I, W, B".
+  std::string known_letters() const {
+    std::string result;
+    for (const std::string& letter : table_.letters) result += (result.empty() ? "" : ", ") + letter;
+    return result;
+  }
+
   bool no_stage(Offset begin) {
     if (begin < text_.size() && text_[begin] == '-') return wrong(begin, cell_end(), "a stage is not negative", "");
     const std::string kind(letters());
     at_ = begin;
-    if (std::find(kLetters.begin(), kLetters.end(), kind) != kLetters.end())
+    if (is_op(kind))
       return wrong(begin, cell_end(), "the stage is missing before `" + kind + "`",
                    "write the stage first, as in `2" + kind + "0`");
     return wrong(begin, std::max(cell_end(), begin + 1), "this is no op",
-                 "an op is its stage, F, I, W or B, and its microbatch, as in `2F0`");
+                 "an op is its stage, one of " + known_letters() + ", and its microbatch, as in `2F0`");
   }
 
   bool no_letter(Offset begin, Offset kind_begin) {
@@ -283,21 +282,22 @@ class CellReader {
     if (kind.empty())
       return wrong(begin, std::max(cell_end(), kind_begin + 1),
                    "the op's letter is missing after stage " + std::string(text_.substr(begin, kind_begin - begin)),
-                   "the letters are F, I, W and B");
+                   "the letters are " + known_letters());
     std::string upper = kind;
     for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    const bool known = std::find(kLetters.begin(), kLetters.end(), upper) != kLetters.end();
+    const bool known = is_op(upper);
     return wrong(kind_begin, kind_end, "there is no op `" + kind + "`",
-                 known ? "did you mean `" + upper + "`?" : "the letters are F, I, W and B");
+                 known ? "did you mean `" + upper + "`?" : "the letters are " + known_letters());
   }
 
   /// W beside B, and no I anywhere: the letters of before late 2024, where that B was the input gradient.
   void old_letters() {
-    std::array<const Cell*, 4> first = {};
+    std::array<const Cell*, kOperations.size()> first = {};
     for (const Cell& cell : table_.cells)
       if (first[cell.letter] == nullptr) first[cell.letter] = &cell;
-    if (first[1] != nullptr || first[2] == nullptr || first[3] == nullptr) return;
-    const Cell& b = *first[3];
+    const auto first_of = [&](char letter) { return first[letters_[static_cast<unsigned char>(letter)]]; };
+    if (first_of('I') != nullptr || first_of('W') == nullptr || first_of('B') == nullptr) return;
+    const Cell& b = *first_of('B');
     column_ = 0;
     error("csv-old-letters", b.begin, b.begin + b.length,
           "this table has W and B but no I, so its B is the input gradient, as PyTorch wrote it before late 2024",
@@ -326,6 +326,8 @@ class CellReader {
   std::string_view text_;
   Diagnostics& sink_;
   TableDecl table_;
+  /// By character: index into the table's letters.
+  std::array<std::uint8_t, 256> letters_ = {};
   Offset at_ = 0;
   /// Of the cell in hand, without blanks and quotes.
   Offset begin_ = 0;
