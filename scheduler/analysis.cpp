@@ -13,7 +13,7 @@ std::optional<Rational> less_than_whole(Int128 part, Int128 whole) {
 
 }  // namespace
 
-Report analyse(const Schedule& schedule, const Program& program, const Timeline& timeline) {
+Report analyse(const Schedule& schedule, const Program& program, const Timeline& timeline, Diagnostics* sink) {
   const Table& table = program.table;
   Report report;
   report.ticks_per_unit = timeline.ticks_per_unit;
@@ -45,7 +45,7 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
   report.span_bubble = less_than_whole(most_busy, report.span);
   const IdVector<DeviceId, Idle> idle = attribute_idle(program, timeline, report.makespan);
   for (std::uint32_t d = 0; d < table.devices(); ++d) report.devices[DeviceId(d)].idle = idle[DeviceId(d)];
-  report.peak_memory = peak_memory(schedule, table);
+  report.peak_memory = peak_memory(schedule, table, sink);
   return report;
 }
 

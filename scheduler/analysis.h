@@ -50,8 +50,9 @@ struct Report {
   IdVector<KindId, std::uint32_t> count;
 };
 
-/// `timeline` must be complete. Cost: O(nodes + waits).
-Report analyse(const Schedule& schedule, const Program& program, const Timeline& timeline);
+/// `timeline` must be complete. If there is no peak memory, `sink`, if there is one, says why. Cost: O(nodes + waits).
+Report analyse(const Schedule& schedule, const Program& program, const Timeline& timeline,
+               Diagnostics* sink = nullptr);
 
 /// The figures as `expect` asks for them: times in the unit of the costs. Those of later analyses are not known.
 class ReportMetrics : public Metrics {

@@ -1,7 +1,12 @@
 #include "scheduler/memory.h"
 
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "compiler/code.h"
+#include "compiler/expansion.h"
 
 namespace stave {
 
@@ -41,16 +46,35 @@ struct Sizes {
   std::array<std::uint32_t, kMaxIndices> stride;
 };
 
+/// Where the file says what an op takes; none if it says nothing.
+Span last_memory_line(const Schedule& schedule) {
+  if (schedule.expansion == nullptr || schedule.expansion->code->memory.empty()) return {};
+  return schedule.expansion->code->memory.back().target_span;
+}
+
+std::nullopt_t refuse(const Schedule& schedule, Diagnostics* sink, std::string message) {
+  if (sink == nullptr) return std::nullopt;
+  Diagnostic diagnostic;
+  diagnostic.kind = "overflow";
+  diagnostic.message = std::move(message);
+  diagnostic.primary = {last_memory_line(schedule), "with these sizes"};
+  diagnostic.notes = {"sizes are exact: sums of 64-bit fractions"};
+  sink->add(std::move(diagnostic));
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table) {
+std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table,
+                                                          Diagnostics* sink) {
   const CostSet& costs = schedule.costs;
   Scale scale;
   for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
     for (const IndexedValues& kind : *kinds)
       for (Rational value : kind.values) scale.add(value);
   for (Rational value : costs.weights) scale.add(value);
-  if (!scale.fits()) return std::nullopt;
+  if (!scale.fits())
+    return refuse(schedule, sink, "the sizes of memory have no common denominator that fits into 64 bits");
   std::vector<Sizes> taken;
   std::vector<Sizes> given;
   const IndexedValues none;
@@ -83,7 +107,8 @@ std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedu
       held -= given[kind].of(table.ops, op);
     }
     const std::optional<Rational> size = Rational::make(peak, scale.parts());
-    if (!size) return std::nullopt;
+    if (!size)
+      return refuse(schedule, sink, "the peak memory of device " + std::to_string(d) + " does not fit into 64 bits");
     mine.size = *size;
     result.push_back(mine);
   }

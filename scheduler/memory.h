@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "compiler/diagnostics.h"
 #include "compiler/rational.h"
 #include "compiler/schedule.h"
 #include "core/ids.h"
@@ -19,8 +20,9 @@ struct PeakMemory {
   std::uint32_t position = OpId::kNone;
 };
 
-/// Shape: one a device. Exact; none if the sizes have no common denominator that fits into 64 bits, or their sum does
-/// not. Cost: O(entries).
-std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table);
+/// Shape: one a device. Exact; none if the sizes have no common denominator that fits into 64 bits, or the peak of a
+/// device does not: `sink`, if there is one, then says which. Cost: O(entries).
+std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table,
+                                                          Diagnostics* sink = nullptr);
 
 }  // namespace stave
