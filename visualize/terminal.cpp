@@ -69,7 +69,7 @@ class Drawing {
     choose_scale();
   }
 
-  std::string text() const {
+  std::string text() {
     std::string result = axis();
     for (std::uint32_t d = first_; d < last_; ++d) result += row(DeviceId(d));
     return result + remarks();
@@ -96,26 +96,35 @@ class Drawing {
     const double median = static_cast<double>(durations_.median);
     scale_.begin = options_.fit ? 0 : std::clamp<Ticks>(options_.from, 0, std::max<Ticks>(length_ - 1, 0));
 
-    // Roomy boxes with bars, if all of it fits; then boxes just as wide as their labels; then a window of it.
-    const double spacious = (label + 1) / shortest;
+    // Roomy boxes with bars, if all of it fits; then boxes just as wide as their labels; then a window of it: better a
+    // part than labels that two ops have. Where some ops are far shorter than most they are left without.
+    const bool some_are_slivers = shortest * 4 < median;
+    const double spacious = (label + (is_even() ? 1 : 2)) / (some_are_slivers ? median : shortest);
     const double tight = label / shortest;
     if (length * spacious <= room) {
-      scale_.columns_per_tick = spacious;
-    } else if (length * tight <= room && !labels_.several_stages()) {
+      scale_.columns_per_tick = some_are_slivers ? room / length : spacious;
+    } else if (length * tight <= room && is_even() && !labels_.several_stages()) {
       scale_.columns_per_tick = tight;
       scale_.bars = false;
-    } else if (length * (label + 1) / median <= room) {
-      scale_.columns_per_tick = room / length;
     } else if (options_.fit) {
       scale_.columns_per_tick = room / length;
       scale_.bars = scale_.columns_per_tick * shortest >= 3;
     } else {
-      scale_.columns_per_tick = (label + 1) / (shortest * 4 < median ? median : shortest);
+      scale_.columns_per_tick = spacious;
     }
+    fills_ = scale_.columns_per_tick == room / length;
     scale_.columns = static_cast<std::uint32_t>(
         std::min(room, std::ceil(static_cast<double>(length_ - scale_.begin) * scale_.columns_per_tick)));
     const double shown = static_cast<double>(scale_.columns) / scale_.columns_per_tick;
     scale_.end = std::min(length_, scale_.begin + static_cast<Ticks>(std::ceil(shown)));
+  }
+
+  /// True if every op begins and ends at a multiple of the shortest, so that no box loses a column to rounding.
+  bool is_even() const {
+    for (std::uint32_t position = 0; position < table_.size(); ++position)
+      if (timeline_.start[position] % durations_.shortest != 0 || timeline_.end[position] % durations_.shortest != 0)
+        return false;
+    return true;
   }
 
   double units(Ticks time) const {
@@ -147,12 +156,13 @@ class Drawing {
 
   /// What stands in the box of an op: the longest of its labels that leaves its room.
   std::string label(OpId op, std::size_t room) const {
-    for (const std::string& each : {labels_.whole(op), labels_.without_stage(op), labels_.letter(op)})
+    // A label without its stage would be that of another op.
+    for (const std::string& each : {labels_.whole(op), labels_.letter(op)})
       if (each.size() <= room) return each;
     return "";
   }
 
-  std::string row(DeviceId device) const {
+  std::string row(DeviceId device) {
     std::string line = fmt::format("{:<{}}", fmt::format("device {}", device.value), heading_);
     std::uint32_t column = 0;
     bool after_box = false;
@@ -170,7 +180,10 @@ class Drawing {
       const OpId op = table_.entries[position];
       const std::uint32_t end = scale_.column(timeline_.end[position]);
       const std::uint32_t begin = std::max(column, scale_.column(timeline_.start[position]));
-      if (end <= begin) continue;
+      if (end <= begin) {
+        ++too_narrow_;
+        continue;
+      }
       idle_until(begin);
       line += box(device, op, end - begin, timeline_.start[position] >= scale_.begin);
       column = end;
@@ -211,7 +224,12 @@ class Drawing {
                                 : fmt::format("shown: devices {} to {} of {}; --devices FIRST..END for others\n", first_,
                                               last_ - 1, table_.devices());
     }
-    if (durations_.nothing > 0) result += fmt::format("not shown: {} ops that last no time\n", durations_.nothing);
+    if (durations_.nothing > 0)
+      result += fmt::format("not shown: {} op{} no time\n", durations_.nothing,
+                            durations_.nothing == 1 ? " that lasts" : "s that last");
+    if (too_narrow_ > 0)
+      result += fmt::format("not shown: {} op{} narrower than a column{}\n", too_narrow_, too_narrow_ == 1 ? "" : "s",
+                            fills_ ? "; --width N for more columns" : "; `stave table` lists every op");
     return result;
   }
 
@@ -230,6 +248,10 @@ class Drawing {
   std::uint32_t first_ = 0;
   std::uint32_t last_ = 0;
   std::size_t heading_ = 0;
+  /// The columns are those of the width, not of the labels.
+  bool fills_ = false;
+  /// Ops of the window that found no column.
+  std::uint64_t too_narrow_ = 0;
 };
 
 }  // namespace

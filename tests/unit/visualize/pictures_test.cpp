@@ -97,7 +97,33 @@ TEST_CASE("a picture too long for the terminal is a window that says so") {
   CHECK(text.find("│F10│F11│") != std::string::npos);
   CHECK(text.find("shown: 10 to 23 of 100; --from 23 goes on") != std::string::npos);
   options.fit = true;
-  CHECK(draw_terminal(s.program.table, s.timeline, options).find("shown") == std::string::npos);
+  CHECK(draw_terminal(s.program.table, s.timeline, options).find("goes on") == std::string::npos);
+}
+
+TEST_CASE("where a device has several stages no label loses its stage") {
+  std::vector<Box> row;
+  for (std::uint32_t m = 0; m < 20; ++m)
+    for (std::uint32_t stage : {0u, 1u}) row.push_back({"F", stage, m, Ticks(4 * m + 2 * stage), Ticks(4 * m + 2 * stage + 2)});
+  const Scene s = scene(2, 20, {row});
+  TerminalOptions options;
+  options.width = 60;
+  options.ascii = true;
+  const std::string text = draw_terminal(s.program.table, s.timeline, options);
+  CHECK(text.find("device 0 |0F0-|1F0-|0F1-|") != std::string::npos);
+  CHECK(text.find("--from 20 goes on") != std::string::npos);
+}
+
+TEST_CASE("ops that find no column are counted") {
+  std::vector<Box> row;
+  for (std::uint32_t m = 0; m < 4; ++m) {
+    row.push_back({"F", 0, m, Ticks(1000 * m), Ticks(1000 * m + 999)});
+    row.push_back({"W", 0, m, Ticks(1000 * m + 999), Ticks(1000 * m + 1000)});
+  }
+  const Scene s = scene(1, 4, {row});
+  TerminalOptions options;
+  options.width = 60;
+  const std::string text = draw_terminal(s.program.table, s.timeline, options);
+  CHECK(text.find("not shown: 2 ops narrower than a column; --width N for more columns") != std::string::npos);
 }
 
 TEST_CASE("colour only adds escapes") {
