@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 namespace stave {
 namespace {
@@ -13,14 +15,9 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// Adds a parameter; a later value may replace one of `-D`, but nothing is said twice in one place.
-Result<void> add(std::vector<NamedText>& to, std::size_t own_from, NamedText parameter) {
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (to[i].name != parameter.name) continue;
-    if (i >= own_from) return Failure{fmt::format("parameter `{}` is given twice", parameter.name)};
-    to[i].value = std::move(parameter.value);
-    return {};
-  }
+Result<void> add(std::vector<NamedText>& to, NamedText parameter) {
+  for (const NamedText& each : to)
+    if (each.name == parameter.name) return Failure{fmt::format("parameter `{}` is given twice", parameter.name)};
   to.push_back(std::move(parameter));
   return {};
 }
@@ -33,6 +30,18 @@ void ScheduleOptions::add_to(CLI::App& command) {
   command.add_option("-D", definitions, "a parameter of all files")->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("--cost", cost, "costs in place of the file's, as F=18522,I=18086/3,message=601")
       ->type_name("NAME=VALUE,...");
+}
+
+CLI::Validator between(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        double value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && rest == end && std::isfinite(value) && value >= least && value <= most) return std::string();
+        return fmt::format("takes a number from {} to {}, and not `{}`", least, most, text);
+      },
+      "");
 }
 
 Result<NamedText> named_text(const std::string& word) {
@@ -48,7 +57,7 @@ Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& 
   for (const std::string& word : options.definitions) {
     Result<NamedText> parameter = named_text(word);
     if (!parameter) return parameter.failure();
-    if (Result<void> added = add(common, 0, std::move(*parameter)); !added) return added.failure();
+    if (Result<void> added = add(common, std::move(*parameter)); !added) return added.failure();
   }
   std::vector<ScheduleArgument> result;
   for (const std::string& word : options.words) {
@@ -62,7 +71,7 @@ Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& 
     Result<NamedText> parameter = named_text(word);
     if (!parameter) return parameter.failure();
     if (result.empty()) return Failure{fmt::format("`{}` comes before any schedule file", word)};
-    if (Result<void> added = add(result.back().parameters, common.size(), std::move(*parameter)); !added)
+    if (Result<void> added = add(result.back().parameters, std::move(*parameter)); !added)
       return added.failure();
   }
   if (std::count_if(result.begin(), result.end(), [](const ScheduleArgument& each) { return each.file == "-"; }) > 1)

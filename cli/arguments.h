@@ -32,8 +32,13 @@ struct ScheduleOptions {
   void add_to(CLI::App& command);
 };
 
-/// Errors: no file, a second file where only one is taken, a name given twice, a word that is no NAME=VALUE.
+/// Errors: no file, a second file where only one is taken, a name given twice (also once by `-D`), a word that is no
+/// NAME=VALUE.
 Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several);
+
+/// The check of an option that takes a number: finite, and from `least` to `most`. CLI11's own lets through what is no
+/// number.
+CLI::Validator between(double least, double most);
 
 /// Takes `NAME=VALUE` apart. Errors: no name, no value.
 Result<NamedText> named_text(const std::string& word);

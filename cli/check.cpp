@@ -10,6 +10,7 @@
 #include "cli/over.h"
 #include "cli/pipeline.h"
 #include "compiler/render.h"
+#include "compiler/utf8.h"
 
 namespace stave {
 namespace {
@@ -54,7 +55,7 @@ class Checks {
     const bool good = outcome.value() == Outcome::Done && !built.expects.has_errors();
     good_ = good_ && good;
     if (arguments_.json) {
-      entries_.push_back({{"file", loaded.file}, {"ok", good}, {"diagnostics", diagnostics(loaded, built)}});
+      entries_.push_back({{"file", valid_utf8(loaded.sources[loaded.source].name)}, {"ok", good}, {"diagnostics", diagnostics(loaded, built)}});
       if (good) {
         entries_.back()["ops"] = built.table->size();
         entries_.back()["devices"] = built.schedule->devices;
@@ -64,7 +65,7 @@ class Checks {
     }
     print_all(loaded, built);
     if (good)
-      text_ += fmt::format("{}: {}: {} on {}, {}, {}\n", loaded.file, title_of(*built.schedule),
+      text_ += fmt::format("{}: {}: {} on {}, {}, {}\n", loaded.name(), title_of(*built.schedule),
                            count(built.table->size(), "op"), count(built.schedule->devices, "device"),
                            count(built.program->messages.size(), "message"), built.expect_counts.text());
     return {};
@@ -77,7 +78,8 @@ class Checks {
     const bool good = report.failed == 0 && report.passed() > 0;
     good_ = good_ && good;
     if (arguments_.json) {
-      Json entry = {{"file", loaded.file},       {"ok", good},
+      Json entry = {{"file", valid_utf8(loaded.sources[loaded.source].name)},
+                    {"ok", good},
                     {"tried", report.cases},     {"passed", report.passed()},
                     {"refused", report.refused}, {"failed", report.failed}};
       if (report.smallest_built) {
@@ -88,7 +90,7 @@ class Checks {
       entries_.push_back(std::move(entry));
       return {};
     }
-    text_ += fmt::format("{}: {} tried: {} passed, {} refused by a `require`, {} failed\n", loaded.file,
+    text_ += fmt::format("{}: {} tried: {} passed, {} refused by a `require`, {} failed\n", loaded.name(),
                          count(report.cases, "case"), report.passed(), report.refused, report.failed);
     if (report.passed() == 0 && report.failed == 0) text_ += "no case is left, so nothing was checked\n";
     if (report.smallest_built) {
@@ -107,7 +109,7 @@ class Checks {
 
   static void print_all(const Loaded& loaded, const Built& built) {
     for (const Diagnostics* sink : {&loaded.sink, &built.sink, &built.expects}) print_diagnostics(loaded.sources, *sink);
-    for (const std::string& note : built.notes) print_error(fmt::format("note: {}\n", note));
+    for (const std::string& note : built.notes) print_error(printable(fmt::format("note: {}\n", note)));
   }
 
   const CheckArguments& arguments_;

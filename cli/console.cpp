@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "compiler/utf8.h"
+
 namespace stave {
 namespace {
 
@@ -34,6 +36,9 @@ extern "C" void end_by(int signal_number) {
   if (catching.exchange(false)) {
     caught_signal = signal_number;
     interrupted = true;
+    constexpr std::string_view kSaid = "stave: interrupted; ends with the op under way, or at once when interrupted again\n";
+    // Nothing can be done where it cannot be said.
+    if (write(STDERR_FILENO, kSaid.data(), kSaid.size()) < 0) return;
     return;
   }
   if (unfinished) unlink(unfinished_path);
@@ -76,8 +81,22 @@ std::uint32_t terminal_width() {
   return static_cast<std::uint32_t>(std::clamp(columns, 40L, 10000L));
 }
 
+std::string printable(std::string_view text) {
+  const std::string valid = valid_utf8(text);
+  std::string result;
+  for (std::size_t at = 0; at < valid.size();) {
+    const std::size_t length = utf8_length(valid, at);
+    if (valid[at] == '\n' || is_printable(utf8_character(valid, at, length)))
+      result += valid.substr(at, length);
+    else
+      result += '?';
+    at += length;
+  }
+  return result;
+}
+
 Exit fail(std::string_view message) {
-  print_error(fmt::format("stave: {}\n", message));
+  print_error(fmt::format("stave: {}\n", printable(message)));
   return Exit::Usage;
 }
 

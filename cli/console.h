@@ -23,7 +23,10 @@ bool wants_colour(Stream stream);
 /// Columns of the terminal, else of COLUMNS, else 100; from 40 to 10,000.
 std::uint32_t terminal_width();
 
-/// Prints "stave: ..." to standard error.
+/// The text as a terminal may be sent it: a name of a file may hold anything. Controls become `?`, line ends stay.
+std::string printable(std::string_view text);
+
+/// Prints "stave: ..." to standard error, as `printable` has it.
 Exit fail(std::string_view message);
 
 /// Writes all of `text` to standard output. Errors: a full disk.
@@ -42,7 +45,8 @@ Result<void> check_output(const std::string& path, const std::vector<std::string
 /// On an interrupt or a request to end: removes the unfinished output, and ends with 128 plus the signal.
 void end_on_signals();
 
-/// From now on the first interrupt only sets the flag returned, so that a run can close; a second one ends the program.
+/// From now on the first interrupt only sets the flag returned, so that a run can close, and says so on standard error;
+/// a second one ends the program at once, with 128 plus the signal.
 const std::atomic<bool>* catch_interrupt();
 /// The signal that set the flag; 0 if none did.
 int interrupt_signal();

@@ -48,7 +48,7 @@ CLI::App* add_draw(CLI::App& app, Exit& exit) {
       ->required()
       ->type_name("FILE");
   command->add_option("--from", arguments->from, "where the picture begins, in the unit of the costs")
-      ->check(CLI::Range(0.0, 1e18))
+      ->check(between(0, 1e18))
       ->type_name("TIME");
   command->add_flag("--messages", arguments->messages, "an arrow for every message");
   command->footer("Example:\n  stave draw schedules/zb_h1.sched P=4 M=8 -o zb_h1.svg");

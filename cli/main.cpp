@@ -26,6 +26,18 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return result;
 }
 
+/// The first option that stands twice; empty if none does.
+std::string given_twice(const std::vector<std::string>& words) {
+  std::vector<std::string> seen;
+  for (const std::string& word : words) {
+    if (!word.starts_with("--") || word == "--") continue;
+    const std::string name = word.substr(0, word.find('='));
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return name;
+    seen.push_back(name);
+  }
+  return "";
+}
+
 /// What is wrong with the command line, in our words where CLI11 only says that something was not expected.
 std::string complaint(CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {
   CLI::App* command = nullptr;
@@ -49,6 +61,8 @@ std::string complaint(CLI::App& app, const std::vector<std::string>& words, cons
     if (words[i] == "--") break;
     if (!words[i].starts_with("-") || words[i] == "-") continue;
     std::string name = words[i].substr(0, words[i].find('='));
+    // A negative number is a value, and its option says what it takes.
+    if (words[i].find_first_of("0123456789.") == 1) continue;
     // One dash and a letter may be followed by the value at once.
     if (!name.starts_with("--")) name = name.substr(0, 2);
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -58,6 +72,10 @@ std::string complaint(CLI::App& app, const std::vector<std::string>& words, cons
     if (!nearest.empty()) result += fmt::format("; did you mean `{}`?", nearest);
     return result + "\n" + help;
   }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    if (const std::string twice = given_twice(words); !twice.empty())
+      return fmt::format("{} is given twice{}\n{}", twice,
+                         twice == "--cost" ? "; it takes several at once, as F=18522,message=601" : "", help);
   return fmt::format("{}\n{}", error.what(), help);
 }
 

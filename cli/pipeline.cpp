@@ -44,6 +44,30 @@ void try_all_expects(Built& into, const Sources& sources) {
   }
 }
 
+/// What is wrong with the command line's costs.
+Failure wrong_costs(const Sources& sources, const Diagnostics& wrong) {
+  return Failure{"the costs of --cost cannot be used\n" + render_snippets(sources, wrong, {false, terminal_width()})};
+}
+
+/// The same, none of it an error.
+Diagnostics as_warnings(const Diagnostics& diagnostics) {
+  Diagnostics result;
+  for (Diagnostic each : diagnostics.all()) {
+    each.severity = Severity::Warning;
+    result.add(std::move(each));
+  }
+  return result;
+}
+
+/// The result of `Rejected`, where it is the costs of the command line that are wrong.
+Result<Outcome> rejected(const Built& built, const Loaded& loaded) {
+  if (loaded.costs)
+    for (const Diagnostic& each : built.sink.all())
+      if (each.primary.span.valid() && each.primary.span.source == *loaded.costs)
+        return wrong_costs(loaded.sources, built.sink);
+  return Outcome::Rejected;
+}
+
 }  // namespace
 
 Result<Loaded> load(const std::string& file, const std::string& cost) {
@@ -59,10 +83,8 @@ Result<Loaded> load(const std::string& file, const std::string& cost) {
   Diagnostics wrong;
   const SourceId argument = result.sources.add("--cost", cost);
   result.compiled = override_costs(*result.compiled, result.sources, argument, wrong);
-  if (!result.compiled) {
-    std::string text = render_snippets(result.sources, wrong, {wants_colour(Stream::Err), terminal_width()});
-    return Failure{"the costs of --cost cannot be used\n" + text};
-  }
+  if (!result.compiled) return wrong_costs(result.sources, wrong);
+  result.costs = argument;
   return result;
 }
 
@@ -80,10 +102,11 @@ Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argum
   if (!loaded.ok()) return Outcome::Rejected;
   Expanded expanded = expand(*loaded.compiled, arguments, into.sink);
   if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
+  if (expanded.outcome == Outcome::Rejected) return rejected(into, loaded);
   if (expanded.outcome != Outcome::Done) return expanded.outcome;
   into.schedule = std::move(expanded.schedule);
   into.costs = make_costs(*into.schedule, into.sink);
-  if (!into.costs) return Outcome::Rejected;
+  if (!into.costs) return rejected(into, loaded);
   into.table = order(*into.schedule, *into.costs, into.sink);
   if (!into.table || into.sink.has_errors()) return Outcome::Rejected;
   if (step == Step::Table) return Outcome::Done;
@@ -93,7 +116,8 @@ Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argum
   into.program = lower(*into.schedule, *into.table, start_times(*into.schedule, *into.table, *into.costs));
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
   into.timeline = simulate(*into.program, *into.costs);
-  into.report = analyse(*into.schedule, *into.program, *into.timeline);
+  into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);
+  if (into.sink.has_errors()) return Outcome::Rejected;
   try_all_expects(into, loaded.sources);
   return Outcome::Done;
 }
@@ -111,7 +135,7 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step) {
   const Result<Outcome> outcome = build(into.built, into.loaded, arguments.value(), step);
   if (!outcome) return fail(outcome.failure().message);
   print_diagnostics(into.loaded.sources, into.built.sink);
-  print_diagnostics(into.loaded.sources, into.built.expects);
+  print_diagnostics(into.loaded.sources, as_warnings(into.built.expects));
   return outcome.value() == Outcome::Done ? Exit::Done : Exit::Rejected;
 }
 

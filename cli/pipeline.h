@@ -30,7 +30,12 @@ struct Loaded {
   Diagnostics sink;
   std::optional<Compiled> compiled;
   SourceId source;
+  /// The argument of --cost, if there was one.
+  std::optional<SourceId> costs;
   bool is_csv = false;
+
+  /// As it is shown: "<stdin>" for standard input.
+  std::string name() const { return printable(sources[source].name); }
 
   bool ok() const { return compiled.has_value(); }
 };
@@ -79,7 +84,7 @@ struct Built {
 /// Makes everything up to `step`, under these parameters; when it is priced, its `expect` lines are tried.
 ///
 /// Done means that it came as far as asked for. Refused: a `require` does not hold. Rejected: it is wrong. Both are said
-/// in the sink. Errors: a parameter that does not exist.
+/// in the sink. Errors: a parameter that does not exist; a cost of --cost that cannot be.
 Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step);
 
 /// The parameters of a command line. Errors: a value that cannot be read.
@@ -92,7 +97,7 @@ struct One {
 };
 
 /// Loads and builds the options' one schedule, and prints what is wrong with it, `expect` lines too. Done, or the status
-/// to end with; an `expect` that is false is printed and changes no status.
+/// to end with; an `expect` that is false is a warning and changes no status.
 Exit build_one(One& into, const ScheduleOptions& options, Step step);
 
 /// Prints diagnostics to standard error, with the lines of the files they speak of.

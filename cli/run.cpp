@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,11 @@
 #include "cli/pipeline.h"
 #include "cli/prediction.h"
 #include "compiler/lower.h"
+#include "compiler/verify.h"
 #include "executor/clock.h"
 #include "executor/data.h"
+#include "executor/plan.h"
+#include "executor/reference.h"
 #include "executor/run.h"
 #include "executor/stage/config.h"
 #include "executor/stage/integer.h"
@@ -29,6 +33,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Words of a stage of the integer workload.
+constexpr std::uint32_t kWords = 48;
+constexpr std::size_t kStepsForVerdict = 100;
+
 struct RunArguments {
   ScheduleOptions schedule;
   std::string workload = "transformer";
@@ -39,6 +47,7 @@ struct RunArguments {
   double memory_gib = 4;
   std::uint32_t every = 0;
   bool unchecked = false;
+  bool verify = false;
   bool json = false;
 };
 
@@ -64,53 +73,69 @@ class Training {
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
     if (const Result<void> made = make_workload(); !made) return fail(made.failure().message);
     choose_clock();
+    if (const Result<void> made = make_reference(); !made) return fail(made.failure().message);
     const Result<Costs> costs = costs_in_ns(*built_.program, *built_.costs, arguments_.unit_ms * 1e6);
     if (!costs) return fail(costs.failure().message);
     costs_ns_ = costs.value();
     options_.cost_ns = node_costs(*built_.program, costs_ns_);
     options_.steps = arguments_.model.steps;
-    options_.memory_bound_bytes = static_cast<std::uint64_t>(arguments_.memory_gib * (1 << 30));
     options_.interrupt = catch_interrupt();
-    options_.on_step = [this](const StepReport& step) { report_step(step); };
+    options_.on_step = [this](const StepReport& step) {
+      report_step(step);
+      compare_with_reference(step);
+    };
     say(heading());
     Result<RunReport> report = stave::run(*built_.program, *workload_, options_);
     if (!report) return fail(report.failure().message);
+    if (!reference_failure_.empty()) return fail(reference_failure_);
     if (report->deadlock) {
-      print_error(fmt::format("error: the run stopped: devices wait for each other\n{}",
-                              describe(*built_.program, *report->deadlock)));
+      report_deadlock(*report->deadlock);
       return Exit::Rejected;
     }
     close(*report);
     if (report->interrupted) return static_cast<Exit>(128 + interrupt_signal());
-    return printed_ ? Exit::Done : fail("cannot write to standard output");
+    if (!print_failure_.empty()) return fail(print_failure_);
+    return comparison_ && !comparison_->agrees ? Exit::Rejected : Exit::Done;
   }
 
  private:
   Exit prepare() {
     const Exit exit = build_one(one_, arguments_.schedule, arguments_.unchecked ? Step::Table : Step::Priced);
     if (exit != Exit::Done) return exit;
-    if (arguments_.unchecked) built_.program = lower_unchecked(*built_.schedule, *built_.table);
+    if (!arguments_.unchecked) return Exit::Done;
+    Diagnostics sink;
+    if (!verify_complete(*built_.schedule, *built_.table, sink)) {
+      print_diagnostics(one_.loaded.sources, sink);
+      return Exit::Rejected;
+    }
+    built_.program = lower_unchecked(*built_.schedule, *built_.table);
     return Exit::Done;
   }
 
+  FreezeRatios freeze() const {
+    FreezeRatios result;
+    for (const Rational& ratio : built_.schedule->costs.freeze) result.ratio.push_back(ratio.to_double());
+    return result;
+  }
+
   Result<void> make_workload() {
-    FreezeRatios freeze;
-    for (const Rational& ratio : built_.schedule->costs.freeze) freeze.ratio.push_back(ratio.to_double());
     if (arguments_.workload == "sleep") {
       workload_ = std::make_unique<SleepWorkload>();
       return {};
     }
     if (arguments_.workload == "integer") {
-      workload_ = std::make_unique<IntegerWorkload>(48, arguments_.model.seed, freeze);
+      workload_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
       return {};
     }
+    for (const std::string& file : arguments_.data)
+      if (file.empty()) return Failure{"--data: the name of the file is empty"};
     std::vector<std::string> files = arguments_.data.empty() ? own_docs() : arguments_.data;
     if (files.empty()) return Failure{"there is no text to train on; name a file with --data"};
     Result<Corpus> corpus = Corpus::load(files, arguments_.model.sequence + 1);
     if (!corpus) return corpus.failure();
     corpus_ = std::make_shared<Corpus>(std::move(*corpus));
-    data_ = arguments_.data.empty() ? "the project's own docs" : fmt::format("{}", fmt::join(files, ", "));
-    auto transformer = std::make_unique<Transformer>(arguments_.model, corpus_, freeze);
+    data_ = arguments_.data.empty() ? "the project's own docs" : printable(fmt::format("{}", fmt::join(files, ", ")));
+    auto transformer = std::make_unique<Transformer>(arguments_.model, corpus_, freeze());
     if (Result<void> fits = transformer->configure(built_.schedule->stages, built_.schedule->microbatches); !fits)
       return fits;
     parameters_ = transformer->parameters();
@@ -118,41 +143,117 @@ class Training {
     return {};
   }
 
+  /// The same model once more, for the sequential run that the result is held against, and the room it takes.
+  Result<void> make_reference() {
+    std::uint64_t bound = static_cast<std::uint64_t>(arguments_.memory_gib * (1 << 30));
+    options_.memory_bound_bytes = bound;
+    if (arguments_.workload == "integer")
+      reference_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
+    else if (arguments_.verify && arguments_.workload == "sleep")
+      return Failure{"--verify: sleeps compute nothing that could be compared"};
+    else if (arguments_.verify)
+      reference_ = std::make_unique<Transformer>(arguments_.model, corpus_, freeze());
+    if (!reference_) return {};
+    const std::uint32_t stages = built_.schedule->stages;
+    if (Result<void> fits = reference_->configure(stages, built_.schedule->microbatches); !fits) return fits;
+    std::uint64_t bytes = reference_->parameter_bytes();
+    for (std::uint32_t s = 0; s < stages; ++s) bytes += reference_->stash_bytes(StageId(s));
+    if (bytes >= bound)
+      return Failure{fmt::format("the sequential run to compare with needs {} MiB by itself; --memory allows {} MiB",
+                                 bytes >> 20, bound >> 20)};
+    options_.memory_bound_bytes = bound - bytes;
+    return {};
+  }
+
+  /// After the first step of a transformer, where nothing has been rounded twice yet, and after the last one of integers.
+  void compare_with_reference(const StepReport& step) {
+    const bool now = trains() ? step.step == 0 : step.step + 1 == options_.steps;
+    if (!reference_ || !now || !reference_failure_.empty()) return;
+    const Result<double> loss =
+        run_reference(*reference_, built_.schedule->stages, built_.schedule->microbatches, step.step + 1);
+    if (!loss)
+      reference_failure_ = loss.failure().message;
+    else
+      comparison_ = compare_gradients(built_.program->table, *workload_, *reference_);
+  }
+
+  std::string comparison_text() const {
+    const Comparison& result = *comparison_;
+    if (!trains()) return fmt::format("\nresult equals the sequential run's: {}\n", result.agrees ? "yes" : "no");
+    const bool exact = result.exact == result.tensors;
+    return fmt::format("\ngradients of step 1 equal the sequential run's: {}: {} of {} tensors to the last bit{}\n",
+                       result.agrees ? "yes" : "no", result.exact, result.tensors,
+                       exact ? "" : fmt::format(", the others within {:.1e} of their largest element (at most {:.0e})",
+                                                result.worst, result.must_be_exact ? 0.0 : kGradientTolerance));
+  }
+
+  void report_deadlock(const Deadlock& deadlock) {
+    Diagnostics ignored;
+    const bool legal = verify(*built_.schedule, *built_.table, ignored);
+    const Program& program = *built_.program;
+    if (arguments_.json) {
+      const auto text = [&](NodeId node) {
+        return program.is_message(node) ? "the " + describe(program, node) : describe(program, node);
+      };
+      Json blocked = Json::array();
+      for (const Deadlock::Blocked& each : deadlock.blocked) {
+        blocked.push_back({{"device", each.device.value},
+                           {"at", text(each.node)},
+                           {"needs", text(each.needs)},
+                           {"waits_for_device", each.on.value}});
+      }
+      Json cycle = Json::array();
+      for (DeviceId d : deadlock.cycle) cycle.push_back(d.value);
+      const Json result = {{"schedule", built_.schedule->name},
+                           {"workload", arguments_.workload},
+                           {"steps", steps_},
+                           {"deadlock", {{"blocked", blocked}, {"cycle", cycle}, {"table_is_legal", legal}}}};
+      show(result.dump(2) + "\n");
+    }
+    print_error(fmt::format("error: the run stopped: devices wait for each other [deadlock]\n{}", describe(program, deadlock)));
+    if (legal)
+      print_error(
+          "the table itself is legal: without --unchecked its messages are ordered so that it finishes\n");
+  }
+
   void choose_clock() {
     const std::uint32_t devices = built_.program->table.devices();
     const unsigned cores = usable_cores();
+    const std::string have = fmt::format("{} core{} for {} device{}", cores, cores == 1 ? "" : "s", devices,
+                                         devices == 1 ? "" : "s");
     options_.clock = Clock::Wall;
     if (arguments_.workload == "sleep") {
       clock_ = "wall: the ops are sleeps";
     } else if (arguments_.clock == "wall") {
-      clock_ = fmt::format("wall, as asked for: {} cores for {} devices", cores, devices);
-    } else if (arguments_.clock == "virtual" || cores < devices) {
+      clock_ = fmt::format("wall, as asked for: {}", have);
+    } else if (arguments_.clock == "virtual" || cores < 2 * devices) {
       options_.clock = Clock::Virtual;
       clock_ = fmt::format(
           "virtual: an op lasts the CPU time of its thread, a message its priced time\n"
           "          ({})",
           arguments_.clock == "virtual"
               ? "as asked for"
-              : fmt::format("{} {} for {} devices: wall time would say nothing about the schedule", cores,
-                            cores == 1 ? "core" : "cores", devices));
+              : have + "; wall time needs two a device to say something about the schedule");
     } else {
-      clock_ = fmt::format("wall: {} cores for {} devices", cores, devices);
+      clock_ = "wall: " + have;
     }
   }
 
   std::string heading() {
     std::string result = title_of(*built_.schedule) + "\n";
     if (arguments_.workload == "transformer") {
-      result += fmt::format("model     transformer, {} parameters in {} stages, {} tokens a step\n", parameters_,
-                            built_.schedule->stages, workload_->tokens_per_step());
-      result += fmt::format("data      {}: {} bytes, entropy of the single bytes {:.3f}\n", data_, corpus_->size(),
+      result += fmt::format("model     transformer, {} parameters in {} stage{}, {} tokens a step\n", parameters_,
+                            built_.schedule->stages, built_.schedule->stages == 1 ? "" : "s", workload_->tokens_per_step());
+      result += fmt::format("data      {}: {} bytes, entropy of the single bytes {:.3f} nats\n", data_, corpus_->size(),
                             corpus_->byte_entropy());
     } else {
       result += fmt::format("workload  {}\n", arguments_.workload);
     }
     result += fmt::format("clock     {}\n", clock_);
-    if (arguments_.unchecked) result += "order     unchecked: each device walks its table, each message beside its ops\n";
-    return result + (trains() ? "\n  step     loss   tokens/s   bubble\n" : "\n  step   makespan   bubble\n");
+    if (arguments_.unchecked) result +=
+          "order     unchecked: the table's own, each send right after its op, each receive right before the op that\n"
+          "          needs it, nothing buffered; a legal table may stop so\n";
+    return result + (trains() ? "\n  step  loss/nats   tokens/s   bubble\n" : "\n  step   makespan   bubble\n");
   }
 
   bool trains() const { return arguments_.workload == "transformer"; }
@@ -173,7 +274,7 @@ class Training {
     const std::uint64_t number = step.step + 1;
     if (number != 1 && number % every != 0 && number != arguments_.model.steps) return;
     if (trains()) {
-      say(fmt::format("{:6}   {:6.3f}   {:8.0f}   {:5.1f} %\n", number, step.loss,
+      say(fmt::format("{:6}  {:9.3f}   {:8.0f}   {:5.1f} %\n", number, step.loss,
                       step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0, 100 * step.bubble));
     } else {
       say(fmt::format("{:6}   {:8}   {:5.1f} %\n", number, time(step.makespan_ns), 100 * step.bubble));
@@ -205,9 +306,14 @@ class Training {
     }
     if (trains() && last > 0) {
       const double entropy = corpus_->byte_entropy();
-      say(fmt::format("\nmean loss of the last {} steps {:.3f}, {} the {:.3f} of a model that ignores its context\n", last,
-                      last_five, last_five < entropy ? "below" : "not below", entropy));
+      say(fmt::format("\nmean loss of the last {} step{} {:.3f} nats", last, last == 1 ? "" : "s", last_five));
+      // Fewer steps have learnt nothing that a verdict could be about.
+      if (losses.size() >= kStepsForVerdict)
+        say(fmt::format(", {} the {:.3f} of a model that ignores its context", last_five < entropy ? "below" : "not below",
+                        entropy));
+      say("\n");
     }
+    if (comparison_) say(comparison_text());
     if (!report.declared.empty())
       say(fmt::format("ops of {} were run as a wait of their cost: only the schedule knows what they are\n",
                       fmt::join(report.declared, ", ")));
@@ -238,6 +344,12 @@ class Training {
     }
     say(fmt::format("makespan    {:>34}  {:>11} {:>11} {:>10}\n", "", time(measured_end), time(predicted_end),
                     difference(measured_end, predicted_end)));
+    const double ratio = predicted_end > 0 ? static_cast<double>(measured_end) / static_cast<double>(predicted_end) : 1;
+    if (options_.clock == Clock::Wall && std::abs(ratio - 1) > 0.1)
+      say(from_costs ? "More than 10 % apart: the machine was busy, or the sleeps are too short for its timer; try a larger "
+                       "--unit-ms.\n"
+                     : "More than 10 % apart: on the wall clock threads share cores and wait to be woken; --clock virtual "
+                       "leaves that out.\n");
     if (from_costs) return;
     const Ticks own = end_of(simulate(program, own_lengths(program, report.timeline, costs_ns_)));
     say(fmt::format("With each op's own time in place of the medians the prediction is {}: {}.\n", time(own),
@@ -253,6 +365,13 @@ class Training {
     if (trains()) {
       result["byte_entropy"] = corpus_->byte_entropy();
       result["loss"] = last_five;
+      result["loss_unit"] = "nats";
+    }
+    if (comparison_) {
+      result["equals_sequential_run"] = comparison_->agrees;
+      result["tensors"] = comparison_->tensors;
+      result["tensors_exact"] = comparison_->exact;
+      result["greatest_difference"] = std::isfinite(comparison_->worst) ? Json(comparison_->worst) : Json();
     }
     if (!report.losses.empty() && !built_.program->order.empty()) {
       result["measured"] = timeline_json(report.timeline);
@@ -263,7 +382,7 @@ class Training {
             timeline_json(simulate(*built_.program, own_lengths(*built_.program, report.timeline, costs_ns_)));
     }
     result["interrupted"] = report.interrupted;
-    printed_ = print(result.dump(2) + "\n").ok();
+    show(result.dump(2) + "\n");
   }
 
   Json timeline_json(const Timeline& timeline) const {
@@ -287,7 +406,13 @@ class Training {
   }
 
   void say(const std::string& text) {
-    if (!arguments_.json) printed_ = print(text).ok() && printed_;
+    if (!arguments_.json) show(text);
+  }
+
+  /// Keeps the first reason why something could not be written.
+  void show(const std::string& text) {
+    if (const Result<void> printed = print(text); !printed && print_failure_.empty())
+      print_failure_ = printed.failure().message;
   }
 
   const RunArguments& arguments_;
@@ -301,7 +426,10 @@ class Training {
   Costs costs_ns_;
   std::string clock_;
   Json steps_ = Json::array();
-  bool printed_ = true;
+  std::string print_failure_;
+  std::unique_ptr<Workload> reference_;
+  std::string reference_failure_;
+  std::optional<Comparison> comparison_;
 };
 
 std::string range(const Bounds& bounds) { return fmt::format("{} to {}", bounds.least, bounds.most); }
@@ -314,7 +442,7 @@ CLI::App* add_run(CLI::App& app, Exit& exit) {
   arguments->schedule.add_to(*command);
   const auto whole = [&](const std::string& name, std::uint32_t& value, const Bounds& bounds, const std::string& what) {
     command->add_option(name, value, fmt::format("{}; {}", what, range(bounds)))
-        ->check(CLI::Range(bounds.least, bounds.most))
+        ->check(between(bounds.least, bounds.most))
         ->type_name("N")
         ->capture_default_str();
   };
@@ -333,29 +461,37 @@ CLI::App* add_run(CLI::App& app, Exit& exit) {
   whole("--sequence", model.sequence, kSequenceBounds, "tokens of a row");
   whole("--rows", model.rows, kRowsBounds, "rows of a microbatch");
   command->add_option("--learning-rate", model.learning_rate, fmt::format("above 0, at most {}", kMostLearningRate))
-      ->check(CLI::Range(1e-12, kMostLearningRate))
+      ->check(between(1e-12, kMostLearningRate))
       ->type_name("X")
       ->capture_default_str();
   command->add_option("--seed", model.seed, "of the parameters and of the choice of data")
+      ->check(between(0, 18446744073709551615.0))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--clock", arguments->clock, "wall, virtual, or auto: virtual with fewer cores than devices")
+  command->add_option("--clock", arguments->clock, "wall, virtual, or auto: wall with two cores a device")
       ->check(CLI::IsMember({"auto", "wall", "virtual"}))
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--unit-ms", arguments->unit_ms, "what one unit of the costs is, for sleeps and messages, in ms")
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(between(1e-6, 1e6))
       ->type_name("X")
       ->capture_default_str();
   command->add_option("--memory", arguments->memory_gib, "most memory for parameters and buffers, in GiB")
-      ->check(CLI::Range(0.001, 4096.0))
+      ->check(between(0.001, 4096))
       ->type_name("X")
       ->capture_default_str();
   command->add_option("--every", arguments->every, "print every Nth step; 0 for about fifteen lines")
+      ->check(between(0, 4294967295))
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--unchecked", arguments->unchecked,
-                    "run the table as it stands, though it may never finish: ends in a report of who waits for whom");
+                    "run the table in its own order, each send right after its\n"
+                    "op, each receive right before the op that needs it, nothing\n"
+                    "buffered and no order of messages planned: also a table that\n"
+                    "`check` proves may stop so; says who waits for whom");
+  command->add_flag("--verify", arguments->verify,
+                    "compare the gradients of step 1 with those of the same model\n"
+                    "run in sequence (integers are always compared)");
   command->add_flag("--json", arguments->json, "one JSON object at the end, times in us");
   command->footer("Example:\n  stave run schedules/zb_h1.sched P=4 M=8 --steps 150");
   command->callback([arguments, &exit] { exit = Training(*arguments).run(); });

@@ -66,10 +66,10 @@ CLI::App* add_show(CLI::App& app, Exit& exit) {
   const auto arguments = std::make_shared<ShowArguments>();
   arguments->schedule.add_to(*command);
   command->add_option("--width", arguments->width, "columns to fill; by default those of the terminal")
-      ->check(CLI::Range(40, 10000))
+      ->check(between(40, 10000))
       ->type_name("N");
   command->add_option("--from", arguments->from, "where the picture begins, in the unit of the costs")
-      ->check(CLI::Range(0.0, 1e18))
+      ->check(between(0, 1e18))
       ->type_name("TIME");
   command->add_option("--devices", arguments->devices, "the devices to show, the last one not included")
       ->type_name("FIRST..END");

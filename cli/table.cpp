@@ -34,7 +34,10 @@ CLI::App* add_table(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("table", "the order written out: PyTorch's CSV, or a .sched file");
   const auto arguments = std::make_shared<TableArguments>();
   arguments->schedule.add_to(*command);
-  command->add_option("--format", arguments->format, "csv, PyTorch's compute-only table, or sched")
+  command->add_option("--format", arguments->format, "csv, PyTorch's compute-only table, or sched: the file with the\n"
+                      "order as a table, to be priced as it stands; the values\n"
+                      "and costs given here become its own; comments, `any`,\n"
+                      "`fill` and `limit` are lost")
       ->check(CLI::IsMember({"csv", "sched"}))
       ->type_name("NAME")
       ->capture_default_str();

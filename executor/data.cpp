@@ -17,17 +17,17 @@ Result<Corpus> Corpus::load(std::span<const std::string> paths, std::size_t leas
   std::string names;
   for (const std::string& path : paths) {
     if (!names.empty()) names += ", ";
-    names += path;
+    names += "`" + path + "`";
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-    if (!file) return Failure{"cannot read " + path + ": " + std::strerror(errno)};
+    if (!file) return Failure{"cannot read `" + path + "`: " + std::strerror(errno)};
     std::array<std::uint8_t, 65536> chunk;
     std::size_t got = 0;
     while ((got = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0) {
       if (bytes.size() + got > kMaxCorpusBytes)
-        return Failure{path + ": more than " + std::to_string(kMaxCorpusBytes) + " bytes of text to train on"};
+        return Failure{"`" + path + "`: more than " + std::to_string(kMaxCorpusBytes) + " bytes of text to train on"};
       bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(got));
     }
-    if (std::ferror(file.get()) != 0) return Failure{"cannot read " + path + ": " + std::strerror(errno)};
+    if (std::ferror(file.get()) != 0) return Failure{"cannot read `" + path + "`: " + std::strerror(errno)};
   }
   if (bytes.size() < least)
     return Failure{names + ": " + std::to_string(bytes.size()) +

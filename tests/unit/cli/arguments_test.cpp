@@ -11,17 +11,17 @@ std::string failure_of(const ScheduleOptions& options, bool several = false) {
   return result ? "" : result.failure().message;
 }
 
-TEST_CASE("parameters belong to the file before them, and replace those of -D") {
+TEST_CASE("parameters belong to the file before them, and those of -D to all") {
   ScheduleOptions options;
-  options.words = {"a.sched", "P=8", "b.sched", "M=[3,2]"};
+  options.words = {"a.sched", "V=8", "b.sched", "M=[3,2]"};
   options.definitions = {"P=2"};
   const Result<std::vector<ScheduleArgument>> result = schedule_arguments(options, true);
   REQUIRE(result);
   const std::vector<ScheduleArgument>& files = result.value();
   REQUIRE(files.size() == 2);
   CHECK(files[0].file == "a.sched");
-  REQUIRE(files[0].parameters.size() == 1);
-  CHECK(files[0].parameters[0].value == "8");
+  REQUIRE(files[0].parameters.size() == 2);
+  CHECK(files[0].parameters[1].value == "8");
   REQUIRE(files[1].parameters.size() == 2);
   CHECK(files[1].parameters[0].value == "2");
   CHECK(files[1].parameters[1].name == "M");
@@ -32,6 +32,8 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK(failure_of({{"P=2", "a.sched"}, {}, ""}) == "`P=2` comes before any schedule file");
   CHECK(failure_of({{"a.sched", "b.sched"}, {}, ""}) == "one schedule file is taken, and `b.sched` is a second one");
   CHECK(failure_of({{"a.sched", "P=2", "P=3"}, {}, ""}) == "parameter `P` is given twice");
+  CHECK(failure_of({{"a.sched", "P=2"}, {"P=3"}, ""}) == "parameter `P` is given twice");
+  CHECK(failure_of({{"a.sched"}, {"P=2", "P=3"}, ""}) == "parameter `P` is given twice");
   CHECK(failure_of({{"a.sched", "P="}, {}, ""}) == "parameter `P` has no value");
   CHECK(failure_of({{"a.sched"}, {"P"}, ""}) == "`P` is no NAME=VALUE");
   CHECK(failure_of({{"-", "-"}, {}, ""}, true) == "standard input can be read once only");

@@ -30,7 +30,7 @@ TEST_CASE("a file that is missing, a folder, a text too short: named, with sizes
   const std::string missing[] = {"/nonexistent/stave"};
   const Result<Corpus> none = Corpus::load(missing, 1);
   REQUIRE(!none);
-  CHECK(none.failure().message == "cannot read /nonexistent/stave: No such file or directory");
+  CHECK(none.failure().message == "cannot read `/nonexistent/stave`: No such file or directory");
 
   const std::string folder[] = {std::filesystem::temp_directory_path().string()};
   CHECK(!Corpus::load(folder, 1));
@@ -38,7 +38,7 @@ TEST_CASE("a file that is missing, a folder, a text too short: named, with sizes
   const std::string small[] = {write_file("stave_data_small", "abc")};
   const Result<Corpus> few = Corpus::load(small, 65);
   REQUIRE(!few);
-  CHECK(few.failure().message == small[0] + ": 3 bytes are too few to train on; the sequence length needs at least 65");
+  CHECK(few.failure().message == "`" + small[0] + "`: 3 bytes are too few to train on; the sequence length needs at least 65");
 }
 
 TEST_CASE("a window depends on all of its numbers and on nothing else") {
