@@ -24,7 +24,7 @@ class Checker {
     code_.name_span = file_.name.span;
     uses();
     parameters();
-    declare_ops();
+    if (!declare_ops()) return std::nullopt;
     declare_lets(library_, true);
     declare_lets(file_, false);
     op_indices();
@@ -87,13 +87,19 @@ class Checker {
     const OpDecl* decl = nullptr;
   };
 
-  void declare_ops() {
+  /// False if there is no use in going on: everything would be wrong that speaks of an op.
+  bool declare_ops() {
     for (const Ast* ast : {&library_, static_cast<const Ast*>(&file_)}) {
       enter(*ast);
       for (const OpDecl& decl : ast->ops) {
         const auto same = std::find_if(declared_.begin(), declared_.end(),
                                        [&](const Declared& other) { return other.decl->name.name == decl.name.name; });
         if (same == declared_.end()) {
+          if (declared_.size() == kMaxKinds) {
+            resolver_.error("too-many", decl.name.span,
+                            fmt::format("more than {} kinds of op, with those of `use`", kMaxKinds));
+            return false;
+          }
           declared_.push_back({ast, &decl});
         } else if (same->ast == ast) {
           resolver_.error("given-twice", decl.name.span, fmt::format("op `{}` is declared twice", decl.name.name),
@@ -103,8 +109,13 @@ class Checker {
         }
       }
     }
+    bool hidden = false;
     for (const Declared& declared : declared_) {
       enter(*declared.ast);
+      if (resolver_.refuse_hidden_op(declared.decl->name)) {
+        hidden = true;
+        continue;
+      }
       OpCode op;
       op.name = declared.decl->name.name;
       op.name_span = declared.decl->name.span;
@@ -115,6 +126,7 @@ class Checker {
                                static_cast<std::uint32_t>(code_.ops.size()));
       code_.ops.push_back(std::move(op));
     }
+    return !hidden;
   }
 
   void declare_lets(const Ast& ast, bool is_library) {
@@ -265,8 +277,9 @@ class Checker {
     if (code.op == kNoSlot) return;
     if (!code.message.empty() &&
         std::find(code_.payloads.begin(), code_.payloads.end(), code.message) == code_.payloads.end()) {
-      if (code_.payloads.size() == UINT16_MAX) {
-        resolver_.error("too-many", need.message.span, fmt::format("more than {} names of messages", UINT16_MAX - 1));
+      // The first has no name: that of `after`.
+      if (code_.payloads.size() > kMaxPayloads) {
+        resolver_.error("too-many", need.message.span, fmt::format("more than {} names of messages", kMaxPayloads));
         return;
       }
       code_.payloads.push_back(code.message);

@@ -51,10 +51,17 @@ void check_calls(const Code& code, const std::vector<Resolver::Calls>& lets,
           state[next] = State::Open;
           path.push_back({next, 0});
         } else if (state[next] == State::Open) {
-          std::string chain;
           auto from = std::find_if(path.begin(), path.end(), [&](const Visit& visit) { return visit.node == next; });
-          for (; from != path.end(); ++from) chain += fmt::format("`{}` needs ", name_of(from->node));
-          resolver.error("endless-call", span_of(next), fmt::format("{}`{}`: this never ends", chain, name_of(next)));
+          std::string message = fmt::format("`{}` needs itself", name_of(next));
+          if (++from != path.end()) {
+            message = fmt::format("`{}` needs `{}`", name_of(next), name_of(from->node));
+            while (++from != path.end()) message += fmt::format(", which needs `{}`", name_of(from->node));
+            message += fmt::format(", which needs `{}`", name_of(next));
+          }
+          const bool is_function = next >= let_count;
+          message += is_function ? ": a function cannot call itself" : ": a value cannot be its own part";
+          resolver.error("endless-call", span_of(next), message, "", {},
+                         is_function ? "there is no recursion; `[e for i in list]`, `sum`, `min`, `max` repeat" : "");
           return;
         }
         continue;

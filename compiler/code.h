@@ -16,6 +16,10 @@
 
 namespace stave {
 
+/// Most kinds of op, and most names of messages.
+inline constexpr std::size_t kMaxKinds = 200;
+inline constexpr std::size_t kMaxPayloads = 200;
+
 /// An expression with its names resolved.
 using TermId = Id<struct TermTag>;
 

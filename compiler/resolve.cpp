@@ -6,6 +6,8 @@
 
 #include "compiler/builtins.h"
 #include "compiler/nearest.h"
+#include "compiler/operators.h"
+#include "compiler/print.h"
 #include "core/check.h"
 
 namespace stave {
@@ -95,6 +97,14 @@ void Resolver::refuse_hiding(const Identifier& name) {
   }
 }
 
+bool Resolver::refuse_hidden_op(const Identifier& op) {
+  const Binding* other = find(op.name);
+  if (other == nullptr) return false;
+  error("name-hides", other->span, fmt::format("`{}` is the letter of an op already", op.name),
+        "a new name is needed here", {op.span, "declared here"});
+  return true;
+}
+
 void Resolver::declare_global(const Identifier& name, Meaning meaning, std::uint32_t number) {
   refuse_hiding(name);
   globals_.insert({name.name, {meaning, number, name.span}});
@@ -139,6 +149,23 @@ bool Resolver::deep(Span span, std::uint32_t depth) {
   return true;
 }
 
+bool Resolver::chains(const Expr& expr) {
+  const auto compares = [](const Expr& each) {
+    return each.kind == ExprKind::Binary && info(each.op).binding == stave::Binding::Comparison;
+  };
+  if (!compares(expr) || expr.op == Operator::Equal || expr.op == Operator::Unequal) return false;
+  const Expr& left = (*ast_)[expr.operands[0]];
+  if (!compares(left)) return false;
+  const std::string first = print_expression(*ast_, expr.operands[0]);
+  const std::string second = fmt::format("{} {} {}", print_expression(*ast_, left.operands[1]), info(expr.op).text,
+                                         print_expression(*ast_, expr.operands[1]));
+  constexpr std::size_t kMost = 80;
+  const bool fits = first.size() + second.size() <= kMost;
+  error("wrong-kind", expr.span, "comparisons do not chain: what is left of the second is a condition, and no number",
+        "", {}, fits ? fmt::format("write `{} and {}`", first, second) : "write `a < b and b < c`");
+  return true;
+}
+
 TermId Resolver::value(ExprId id, Speaks speaks) { return resolve(id, speaks, 0); }
 
 TermId Resolver::resolve(ExprId id, Speaks speaks, std::uint32_t depth) {
@@ -163,6 +190,7 @@ TermId Resolver::resolve(ExprId id, Speaks speaks, std::uint32_t depth) {
     case ExprKind::Negate: return make(TermKind::Negate, expr.span, 0, {operand(0)});
     case ExprKind::Not: return make(TermKind::Not, expr.span, 0, {operand(0)});
     case ExprKind::Binary: {
+      if (chains(expr)) return TermId();
       const TermId left = operand(0);
       return make(term_of(expr.op), expr.span, 0, {left, operand(1)});
     }
@@ -340,9 +368,11 @@ TermId Resolver::resolve_metric(const Expr& expr, const MetricInfo& metric, std:
       case MetricArgument::Cause: {
         const auto cause = std::find(kIdleCauses.begin(), kIdleCauses.end(), operand.name.name);
         if (operand.kind != ExprKind::Name || cause == kIdleCauses.end()) {
-          const std::string_view nearest = nearest_name(operand.name.name, {kIdleCauses.begin(), kIdleCauses.end()});
+          std::vector<std::string_view> known;
+          for (const IdleCause each : kKnownCauses) known.push_back(name_of(each));
+          const std::string_view nearest = nearest_name(operand.name.name, known);
           error("unknown-name", operand.span, "there is no such cause of idle time", "unknown", {},
-                nearest.empty() ? fmt::format("the causes are {}", fmt::join(kIdleCauses, ", "))
+                nearest.empty() ? fmt::format("the causes are {}", fmt::join(known, ", "))
                                 : fmt::format("did you mean `{}`?", nearest));
           return TermId();
         }

@@ -43,6 +43,8 @@ class Resolver {
   };
 
   /// Brings a name into view: of the whole file, or until `leave`. A name that hides another is an error.
+  /// Reports a name that is in view before the ops are; true if `op` has one.
+  bool refuse_hidden_op(const Identifier& op);
   void declare_global(const Identifier& name, Meaning meaning, std::uint32_t number);
   void declare(const Identifier& name, Meaning meaning, std::uint32_t number);
   /// A new variable in view until `leave`.
@@ -92,6 +94,8 @@ class Resolver {
   TermId resolve_op(ExprId id, std::uint32_t depth);
   TermId op_term(const Expr& expr, std::uint32_t number, TermKind kind, Speaks speaks, std::uint32_t depth);
   bool deep(Span span, std::uint32_t depth);
+  /// Reports `a < b < c`.
+  bool chains(const Expr& expr);
   void refuse_hiding(const Identifier& name);
 
   Code& code_;

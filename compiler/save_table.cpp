@@ -46,7 +46,7 @@ TableDecl written_out(Ast& ast, const Table& table) {
     decl.letters.push_back(kind.name);
     is_short.push_back(has_short_cell(kind));
   }
-  STAVE_CHECK(decl.letters.size() < Cell::kNoLetter, "too many kinds of op for a table");
+  static_assert(kMaxKinds < Cell::kNoLetter);
   decl.cells.reserve(table.size());
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
     TableRow row;

@@ -62,7 +62,7 @@ class Explainer {
 
   Diagnostic run() {
     // The first that knows what is wrong.
-    if (stands_together() || foreign_character() || pair_without_parentheses() || one_equals_sign() ||
+    if (stands_together() || two_symbols() || foreign_character() || pair_without_parentheses() || one_equals_sign() ||
         choice_without_else() || wrong_first_word() || wrong_statement() || op_without_indices() || misplaced() ||
         reserved_word() || parameter_without_default() || follows_expression())
       return std::move(result_);
@@ -109,8 +109,46 @@ class Explainer {
       if (number.kind != LexemeKind::Number || number.span.end != lexemes_[i].span.begin) continue;
       Span both = number.span;
       both.end = lexemes_[i].span.end;
+      if (is_exponent(i)) return exponent(both, i);
       return say("syntax", both, fmt::format("`{}{}` is neither a number nor a name", number.text, lexemes_[i].text),
                  fmt::format("to multiply, write `{} * {}`", number.text, lexemes_[i].text));
+    }
+    return false;
+  }
+
+  /// Whether a name right behind a number is the `e3` of `1e3` or the `e` of `1e-3`.
+  bool is_exponent(std::size_t i) const {
+    const std::string_view name = lexemes_[i].text;
+    if (name[0] != 'e' && name[0] != 'E') return false;
+    const std::string_view digits = name.substr(1);
+    if (digits.empty()) return i + 1 < lexemes_.size() && is_one_of(lexemes_[i + 1].text, {"+", "-"});
+    return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  }
+
+  bool exponent(Span span, std::size_t i) {
+    std::string text = fmt::format("{}{}", lexemes_[i - 1].text, lexemes_[i].text);
+    for (std::size_t k = i + 1; lexemes_[i].text.size() == 1 && k < lexemes_.size() && k <= i + 2; ++k) {
+      if (lexemes_[k].span.begin != span.end || (k == i + 2 && lexemes_[k].kind != LexemeKind::Number)) break;
+      text += lexemes_[k].text;
+      span.end = lexemes_[k].span.end;
+    }
+    return say("syntax", span, fmt::format("`{}` is no number: there is no exponent notation", text),
+               "write its digits out, as `1000` or `0.001`, or a quotient, as `1 / 1000`");
+  }
+
+  /// `// a comment`, `/* one */`, `2 ** 3`.
+  bool two_symbols() {
+    for (std::ptrdiff_t i : {0, -1}) {
+      const Lexeme& first = lexeme(i);
+      const Lexeme& second = lexeme(i + 1);
+      if (first.kind != LexemeKind::Symbol || first.span.end != second.span.begin) continue;
+      Span both = first.span;
+      both.end = second.span.end;
+      if (first.text == "/" && is_one_of(second.text, {"/", "*"}))
+        return say("syntax", both, fmt::format("`{}{}` means nothing here", first.text, second.text),
+                   "a comment begins with `#`; to divide and round down, write `a div b`");
+      if (first.text == "*" && second.text == "*")
+        return say("syntax", both, "`**` means nothing here", "there are no powers; multiply");
     }
     return false;
   }
@@ -330,6 +368,12 @@ void append_lexeme(std::vector<Lexeme>& lexemes, LexemeKind kind, const Sources&
 
 bool begins_declaration(const Lexeme& lexeme) {
   return lexeme.kind == LexemeKind::Name || contains(kDeclarations, lexeme.text);
+}
+
+bool is_first_schedule(const std::vector<Lexeme>& lexemes, std::size_t at) {
+  const auto first = std::find_if(lexemes.begin(), lexemes.end(),
+                                  [](const Lexeme& each) { return each.text == "schedule"; });
+  return first == lexemes.begin() + static_cast<std::ptrdiff_t>(at);
 }
 
 Diagnostic explain(const std::vector<Lexeme>& lexemes, const SyntaxError& error) {

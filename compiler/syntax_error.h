@@ -44,5 +44,7 @@ Diagnostic explain(const std::vector<Lexeme>& lexemes, const SyntaxError& error)
 
 /// Whether a declaration may begin at this lexeme, so that parsing can go on there after an error.
 bool begins_declaration(const Lexeme& lexeme);
+/// Whether a lexeme is the `schedule` that begins a file, but for something wrong before it.
+bool is_first_schedule(const std::vector<Lexeme>& lexemes, std::size_t at);
 
 }  // namespace stave

@@ -45,9 +45,17 @@ class Boxes {
       const bool counts = std::any_of(op.indices.begin(), op.indices.end(), [](const IndexCode& index) {
         return index.role == IndexRole::Microbatch;
       });
-      evaluator_.fail("too-many", counts ? evaluator_.code().spans[setting->value] : op.name_span,
-                      fmt::format("too many ops: {} with those of `{}`; at most {} can be", too_many(), op.name, kMaxOps),
-                      evaluator_.parameters());
+      Diagnostic diagnostic;
+      diagnostic.kind = "too-many";
+      diagnostic.message =
+          fmt::format("too many ops: {} with those of `{}`; at most {} can be", too_many(), op.name, kMaxOps);
+      diagnostic.primary = {counts ? evaluator_.code().spans[setting->value] : op.name_span, evaluator_.parameters()};
+      std::vector<std::string_view> kinds;
+      for (const OpCode& each : evaluator_.code().ops) kinds.push_back(each.name);
+      diagnostic.notes.push_back(fmt::format(
+          "every kind that is declared counts, run or not, for all of its indices: {}", fmt::join(kinds, ", ")));
+      evaluator_.report(std::move(diagnostic));
+      throw Stop{};
     }
     Index& strides = world_.strides.emplace_back();
     std::uint32_t stride = 1;

@@ -12,11 +12,6 @@
 
 namespace stave {
 
-/// The causes that a price of lanes and constant messages knows, in the order in which they are shown. Waiting for a
-/// limit, behind another message or for a shared link does not happen in it.
-inline constexpr std::array kKnownCauses = {IdleCause::Filling, IdleCause::Draining, IdleCause::Imbalance,
-                                            IdleCause::Forward, IdleCause::Gradient, IdleCause::Message};
-
 /// By IdleCause. Unit: ticks.
 using Idle = std::array<Ticks, kIdleCauses.size()>;
 

@@ -223,8 +223,12 @@ class Complete {
     diagnostic.message = "no op must run on device " + std::to_string(first) +
                          (count > 1 ? ", nor on " + std::to_string(count - 1) + " more" : "");
     if (schedule_.expansion) {
-      const std::optional<SettingCode>& devices = schedule_.expansion->code->settings[static_cast<std::size_t>(SettingKind::Devices)];
-      if (devices) diagnostic.primary = {devices->span, "this makes " + std::to_string(schedule_.devices) + " devices"};
+      const Code& code = *schedule_.expansion->code;
+      const std::optional<SettingCode>& devices = code.settings[static_cast<std::size_t>(SettingKind::Devices)];
+      // Of a CSV table nobody wrote the settings.
+      const bool written = code.table == nullptr || code.table->source == code.source;
+      if (devices && written)
+        diagnostic.primary = {devices->span, "this makes " + std::to_string(schedule_.devices) + " devices"};
     }
     diagnostic.notes.push_back("there are " + std::to_string(schedule_.devices) + " devices and " +
                                std::to_string(schedule_.stages) + " stages; every device needs a stage");

@@ -104,6 +104,8 @@ void append_stuck(const Units& units, const std::vector<Started>& started, Devic
            schedule.orders[d].blocks[units.info(unit).block].kind != OrderKind::List;
   };
   std::vector<std::pair<OpId, bool>> open;
+  // Those that wait for each other are entered once.
+  std::unordered_set<std::uint32_t> entered;
   for (const OrderBlock& block : schedule.orders[d].blocks) {
     for (OpId next : block.ops) {
       open.push_back({next, false});
@@ -116,6 +118,7 @@ void append_stuck(const Units& units, const std::vector<Started>& started, Devic
           placed.insert(unit.value);
           continue;
         }
+        if (!entered.insert(unit.value).second) continue;
         open.push_back({unit, true});
         for (OpId part : schedule.ops.parts(unit))
           for (const Dependency& need : schedule.needs[part.value])
