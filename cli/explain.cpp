@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/examples.h"
 #include "cli/golden_file.h"
-#include "compiler/kinds.h"
+#include "compiler/diagnostic_kinds.h"
 #include "compiler/nearest.h"
 
 namespace stave {

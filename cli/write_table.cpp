@@ -15,8 +15,6 @@
 namespace stave {
 namespace {
 
-constexpr std::string_view kOtherFormat = "; --format sched writes it";
-
 /// The file of a CSV table: its shape, and the costs of the command line.
 std::string heading_of(Loaded& loaded, const Schedule& schedule) {
   std::vector<std::string> devices;
@@ -41,38 +39,12 @@ std::string heading_of(Loaded& loaded, const Schedule& schedule) {
   return print_ast(*ast);
 }
 
-/// The device whose row has a stage, if only one has. Shape: [stage]. False if some stage is in two rows.
-bool stages_in_one_row(const Table& table, std::uint32_t stages) {
-  std::vector<std::uint32_t> row(stages, UINT32_MAX);
-  for (std::uint32_t d = 0; d < table.devices(); ++d)
-    for (OpId op : table.on(DeviceId(d))) {
-      std::uint32_t& device = row[table.ops.stage(op)];
-      if (device != UINT32_MAX && device != d) return false;
-      device = d;
-    }
-  return true;
-}
-
 }  // namespace
 
 Result<std::string> csv_of(const Built& built) {
-  const OpSet& ops = built.table->ops;
-  for (OpId op : built.table->entries)
-    if (info(ops.kind(op).operation).pytorch.empty() || !has_short_cell(ops.kind(op)))
-      return Failure{fmt::format("PyTorch's tables have no op like `{}`{}", ops.text(op), kOtherFormat)};
-  if (!stages_in_one_row(*built.table, built.schedule->stages))
-    return Failure{fmt::format("PyTorch's tables have each stage on one device{}", kOtherFormat)};
-  std::string result;
-  for (std::uint32_t d = 0; d < built.table->devices(); ++d) {
-    bool first = true;
-    for (OpId op : built.table->on(DeviceId(d))) {
-      fmt::format_to(std::back_inserter(result), "{}{}{}{}", first ? "" : ",", ops.stage(op),
-                     info(ops.kind(op).operation).pytorch, ops.microbatch(op));
-      first = false;
-    }
-    result += "\n";
-  }
-  return result;
+  Result<std::string> text = write_csv(*built.table);
+  if (!text) return Failure{text.failure().message + "; --format sched writes it"};
+  return text;
 }
 
 std::string sched_of(Loaded& loaded, const Built& built) {

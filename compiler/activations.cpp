@@ -10,27 +10,6 @@ namespace {
 
 constexpr std::array<IndexRole, 3> kRoles = {IndexRole::Stage, IndexRole::Microbatch, IndexRole::Slice};
 
-bool touches_activations(Operation operation) {
-  switch (operation) {
-    case Operation::Forward:
-    case Operation::InputGradient:
-    case Operation::WeightGradient:
-    case Operation::Backward:
-      return true;
-    case Operation::ReduceGradient:
-    case Operation::Optimizer:
-    case Operation::Declared:
-      return false;
-  }
-  return false;
-}
-
-std::uint32_t extent(const OpKind& kind, IndexRole role) {
-  for (const OpIndex& index : kind.indices)
-    if (index.role == role) return index.extent;
-  return 0;
-}
-
 }  // namespace
 
 Activations::Activations(const OpSet& ops) : ops_(ops), kinds_(ops.kinds().size()) {
@@ -41,14 +20,14 @@ Activations::Activations(const OpSet& ops) : ops_(ops), kinds_(ops.kinds().size(
     const auto add = [&](Operation operation) {
       mine.takes = mine.takes || info(operation).takes_activation;
       mine.gives = mine.gives || info(operation).gives_activation;
-      mine.uses = mine.uses || touches_activations(operation);
+      mine.uses = mine.uses || info(operation).uses_activation;
     };
     add(kind.operation);
     for (KindId part : kind.parts) add(ops.kinds()[part].operation);
-    if (extent(kind, IndexRole::Stage) == 0 || extent(kind, IndexRole::Microbatch) == 0)
+    if (kind.extent(IndexRole::Stage) == 0 || kind.extent(IndexRole::Microbatch) == 0)
       mine = Kind{.first = kind.first};
     if (!mine.uses) continue;
-    for (std::size_t i = 0; i < kRoles.size(); ++i) extent_[i] = std::max(extent_[i], extent(kind, kRoles[i]));
+    for (std::size_t i = 0; i < kRoles.size(); ++i) extent_[i] = std::max(extent_[i], kind.extent(kRoles[i]));
   }
   const std::uint64_t triples = std::uint64_t(extent_[0]) * extent_[1] * extent_[2];
   STAVE_CHECK(triples < kNone, "too many stages, microbatches and slices");

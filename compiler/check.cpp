@@ -6,7 +6,7 @@
 
 #include "compiler/check_calls.h"
 #include "compiler/check_order.h"
-#include "compiler/check_values.h"
+#include "compiler/check_prices.h"
 #include "compiler/resolve.h"
 
 namespace stave {
@@ -40,7 +40,7 @@ class Checker {
     check_order(file_, resolver_, code_, calls_of_functions_);
     for (const Ast* ast : {&library_, static_cast<const Ast*>(&file_)}) {
       enter(*ast);
-      check_values(*ast, resolver_, code_);
+      check_prices(*ast, resolver_, code_);
     }
     claims();
     check_calls(code_, calls_of_lets_, calls_of_functions_, resolver_);

@@ -242,10 +242,13 @@ class CellReader {
     return kind.size() == 1 && letters_[static_cast<unsigned char>(kind[0])] != Cell::kNoLetter;
   }
 
-  /// "F, I, W, B".
-  std::string known_letters() const {
+  /// "F, I, W or B".
+  std::string known_letters(const std::string& last) const {
     std::string result;
-    for (const std::string& letter : table_.letters) result += (result.empty() ? "" : ", ") + letter;
+    for (std::size_t i = 0; i < table_.letters.size(); ++i) {
+      if (i > 0) result += i + 1 == table_.letters.size() ? " " + last + " " : ", ";
+      result += table_.letters[i];
+    }
     return result;
   }
 
@@ -257,7 +260,7 @@ class CellReader {
       return wrong(begin, cell_end(), "the stage is missing before `" + kind + "`",
                    "write the stage first, as in `2" + kind + "0`");
     return wrong(begin, std::max(cell_end(), begin + 1), "this is no op",
-                 "an op is its stage, one of " + known_letters() + ", and its microbatch, as in `2F0`");
+                 "an op is its stage, " + known_letters("or") + ", and its microbatch, as in `2F0`");
   }
 
   bool no_letter(Offset begin, Offset kind_begin) {
@@ -282,12 +285,12 @@ class CellReader {
     if (kind.empty())
       return wrong(begin, std::max(cell_end(), kind_begin + 1),
                    "the op's letter is missing after stage " + std::string(text_.substr(begin, kind_begin - begin)),
-                   "the letters are " + known_letters());
+                   "the letters are " + known_letters("and"));
     std::string upper = kind;
     for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     const bool known = is_op(upper);
     return wrong(kind_begin, kind_end, "there is no op `" + kind + "`",
-                 known ? "did you mean `" + upper + "`?" : "the letters are " + known_letters());
+                 known ? "did you mean `" + upper + "`?" : "the letters are " + known_letters("and"));
   }
 
   /// W beside B, and no I anywhere: the letters of before late 2024, where that B was the input gradient.

@@ -27,19 +27,6 @@ void append_text(const Datum& datum, std::string& to, int depth) {
   to += "]";
 }
 
-bool equal(const Datum& a, const Datum& b) {
-  if (a.is_number() != b.is_number() || a.is_condition() != b.is_condition()) return false;
-  if (a.is_number()) return a.rational() == b.rational();
-  if (a.is_condition()) return a.truth() == b.truth();
-  if (a.length() != b.length()) return false;
-  if (a.length() == 0) return true;
-  if (a.kind() == b.kind() && a.kind() != DatumKind::Written) return a.integer() == b.integer();
-  // Elements nest as deep as the expressions that wrote them, which check.h bounds.
-  for (std::int64_t i = 0; i < a.length(); ++i)
-    if (!equal(a[i], b[i])) return false;
-  return true;
-}
-
 }  // namespace
 
 std::string Datum::text() const {
@@ -53,7 +40,20 @@ const char* Datum::what() const {
   return is_condition() ? "a condition" : "a list";
 }
 
-bool operator==(const Datum& a, const Datum& b) { return equal(a, b); }
+bool equal(const Datum& a, const Datum& b, const std::function<void()>& step) {
+  if (a.is_number() != b.is_number() || a.is_condition() != b.is_condition()) return false;
+  if (a.is_number()) return a.rational() == b.rational();
+  if (a.is_condition()) return a.truth() == b.truth();
+  if (a.length() != b.length()) return false;
+  if (a.length() == 0) return true;
+  if (a.kind() == b.kind() && a.kind() != DatumKind::Written) return a[0].integer() == b[0].integer();
+  // Elements nest as deep as the expressions that wrote them, which check.h bounds.
+  for (std::int64_t i = 0; i < a.length(); ++i) {
+    step();
+    if (!equal(a[i], b[i], step)) return false;
+  }
+  return true;
+}
 
 Datum* Arena::take(std::int64_t n) {
   constexpr std::size_t kBlock = 4096;

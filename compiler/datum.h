@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,8 +97,9 @@ class Datum {
   std::int64_t b_ = 1;
 };
 
-/// Equal numbers, equal conditions, lists of equal elements.
-bool operator==(const Datum& a, const Datum& b);
+/// Equal numbers, equal conditions, lists of equal elements. Calls `step` for each element that it looks at: lists that
+/// share their elements may have far more than there is room for.
+bool equal(const Datum& a, const Datum& b, const std::function<void()>& step);
 
 /// Room for the elements of lists, given back in the reverse order of its taking.
 class Arena {

@@ -1,5 +1,5 @@
 // Diagnostics: what is wrong with a schedule, where, and why. A step adds them to a sink and goes on.
-// How they are printed is render.h; the list of kinds is kinds.h.
+// How they are printed is render.h; the list of kinds is diagnostic_kinds.h.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Label {
 
 struct Diagnostic {
   Severity severity = Severity::Error;
-  /// Stable name from kinds.h: "backward-before-forward".
+  /// Stable name from diagnostic_kinds.h: "backward-before-forward".
   std::string_view kind;
   std::string message;
   /// The smallest range that is wrong. Without a valid span the diagnostic has no place in a file.

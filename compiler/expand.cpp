@@ -10,8 +10,8 @@
 #include "compiler/origins.h"
 #include "compiler/price_lines.h"
 #include "compiler/world.h"
-#include "compiler/write_order.h"
-#include "compiler/write_table.h"
+#include "compiler/order_from_lists.h"
+#include "compiler/order_from_table.h"
 
 namespace stave {
 
@@ -58,7 +58,7 @@ void write_orders(Evaluator& evaluator, const Expansion& expansion, Schedule& sc
   schedule.orders.resize(schedule.devices);
   std::vector<bool> run(expansion.world.ops.kinds().size(), false);
   if (evaluator.code().table != nullptr) {
-    write_table(evaluator, expansion, schedule.orders, run);
+    order_from_table(evaluator, expansion, schedule.orders, run);
   } else {
     OrderWriter writer(evaluator, expansion);
     bool wrong = false;

@@ -5,7 +5,7 @@
 #include "compiler/evaluate.h"
 #include "compiler/expansion.h"
 #include "compiler/price_lines.h"
-#include "compiler/write_order.h"
+#include "compiler/order_from_lists.h"
 #include "core/check.h"
 
 namespace stave {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/needs_cycle.h"
+
 namespace stave {
 
 namespace {
@@ -291,6 +293,10 @@ Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
       if (each.plain) expected += each.kinds.size() * kind.count;
   }
   rows.items.reserve(std::min(expected, kMaxNeeds));
+  std::vector<KindNeed> kinds;
+  for (std::uint32_t k = 0; k < patterns.size(); ++k)
+    for (const NeedPattern& each : patterns[k])
+      for (std::uint32_t needed : each.kinds) kinds.push_back({k, needed, each.straight, each.distance});
   for (std::uint32_t k = 0; k < world.ops.kinds().size(); ++k) {
     const OpKind& kind = world.ops.kinds()[KindId(k)];
     const bool straight = !world.partial[k] && std::all_of(patterns[k].begin(), patterns[k].end(),
@@ -323,6 +329,7 @@ Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
       }
     }
   }
+  refuse_cycles(evaluator, world, kinds, rows);
   return rows;
 }
 

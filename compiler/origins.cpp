@@ -1,8 +1,8 @@
 #include "compiler/origins.h"
 
 #include "compiler/needs.h"
-#include "compiler/write_order.h"
-#include "compiler/write_table.h"
+#include "compiler/order_from_lists.h"
+#include "compiler/order_from_table.h"
 
 namespace stave {
 

@@ -87,14 +87,14 @@ std::optional<Rational> divide(Rational a, Rational b) {
   return Rational::make(Wide(a.numerator()) * b.denominator(), Wide(a.denominator()) * b.numerator());
 }
 
-std::optional<Rational> div_floor(Rational a, Rational b) {
+std::optional<Rational> div_euclid(Rational a, Rational b) {
   const std::optional<Rational> quotient = divide(a, b);
   if (!quotient) return std::nullopt;
-  return Rational(floor(*quotient));
+  return Rational(b > Rational(0) ? floor(*quotient) : ceil(*quotient));
 }
 
-std::optional<Rational> mod_floor(Rational a, Rational b) {
-  const std::optional<Rational> quotient = div_floor(a, b);
+std::optional<Rational> mod_euclid(Rational a, Rational b) {
+  const std::optional<Rational> quotient = div_euclid(a, b);
   if (!quotient) return std::nullopt;
   const std::optional<Rational> product = multiply(b, *quotient);
   return product ? subtract(a, *product) : std::nullopt;

@@ -45,9 +45,10 @@ std::optional<Rational> add(Rational a, Rational b);
 std::optional<Rational> subtract(Rational a, Rational b);
 std::optional<Rational> multiply(Rational a, Rational b);
 std::optional<Rational> divide(Rational a, Rational b);
-/// The integer pair: floor(a / b), and a - b * floor(a / b), which is never negative for b > 0. None if b is 0.
-std::optional<Rational> div_floor(Rational a, Rational b);
-std::optional<Rational> mod_floor(Rational a, Rational b);
+/// The integer pair of Euclid: a = b * div + mod with a whole `div` and 0 <= mod < |b|. So `div` is a / b rounded down
+/// for b > 0, and up for b < 0. None if b is 0.
+std::optional<Rational> div_euclid(Rational a, Rational b);
+std::optional<Rational> mod_euclid(Rational a, Rational b);
 std::int64_t floor(Rational a);
 std::int64_t ceil(Rational a);
 

@@ -76,6 +76,23 @@ TableDecl written_out(Ast& ast, const Table& table) {
 
 }  // namespace
 
+namespace {
+
+/// The first stage that stands in two rows, if there is one.
+std::optional<std::uint32_t> stage_in_two_rows(const Table& table) {
+  std::vector<std::uint32_t> row_of;
+  for (std::uint32_t d = 0; d < table.devices(); ++d)
+    for (OpId op : table.on(DeviceId(d))) {
+      const std::uint32_t stage = table.ops.stage(op);
+      if (stage >= row_of.size()) row_of.resize(stage + std::size_t(1), OpId::kNone);
+      if (row_of[stage] != OpId::kNone && row_of[stage] != d) return stage;
+      row_of[stage] = d;
+    }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<std::string> write_csv(const Table& table) {
   struct Letter {
     std::string_view text;
@@ -99,8 +116,11 @@ Result<std::string> write_csv(const Table& table) {
       text += letter.text;
       append(text, table.ops.microbatch(op));
     }
-    text += first ? "\"\"\r\n" : "\r\n";
+    text += first ? "\"\"\n" : "\n";
   }
+  if (const std::optional<std::uint32_t> stage = stage_in_two_rows(table))
+    return Failure{"PyTorch's tables have each stage on one device, and stage " + std::to_string(*stage) +
+                   " is on two"};
   return text;
 }
 

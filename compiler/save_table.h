@@ -11,8 +11,8 @@
 
 namespace stave {
 
-/// PyTorch's compute-only CSV, canonical: a row a device, stage, letter and microbatch, no idle cells, CRLF.
-/// Errors: an op that PyTorch's tables do not have. Cost: O(entries).
+/// PyTorch's compute-only CSV, canonical: a row a device, stage, letter and microbatch, no idle cells.
+/// Errors: an op that PyTorch's tables do not have, a stage on two devices. Cost: O(entries).
 Result<std::string> write_csv(const Table& table);
 
 /// The file of `schedule` with the values of its parameters as their defaults, and in place of its order a `table`: the

@@ -11,7 +11,7 @@
 #include "compiler/ast.h"
 #include "compiler/diagnostics.h"
 #include "compiler/rational.h"
-#include "compiler/values.h"
+#include "compiler/indexed_values.h"
 #include "core/ids.h"
 #include "core/op_set.h"
 #include "core/program.h"

@@ -37,6 +37,13 @@ struct OpKind {
   bool optional = false;
   /// Stream it runs on; empty is the compute stream.
   std::string stream;
+  /// Number of values of the index that plays `role`; 0 if it has none.
+  std::uint32_t extent(IndexRole role) const {
+    for (const OpIndex& index : indices)
+      if (index.role == role) return index.extent;
+    return 0;
+  }
+
   /// Its ops are numbered first .. first + count - 1, the last index fastest. Set by OpSet::add.
   std::uint32_t first = 0;
   std::uint32_t count = 0;

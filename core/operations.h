@@ -33,19 +33,28 @@ struct OperationInfo {
   bool takes_activation = false;
   /// ... to the end of the op that gives them back.
   bool gives_activation = false;
+  /// It works on those activations in between.
+  bool uses_activation = false;
   /// Name of its colour in pictures; each renderer has its own shade for it.
   std::string_view colour;
 };
 
 inline constexpr std::array<OperationInfo, 7> kOperations = {{
-    {Operation::Forward, "F", "forward", "F", true, false, "blue"},
-    {Operation::InputGradient, "I", "input gradient", "I", false, false, "cyan"},
-    {Operation::WeightGradient, "W", "weight gradient", "W", false, true, "green"},
-    {Operation::Backward, "B", "backward", "B", false, true, "teal"},
-    {Operation::ReduceGradient, "G", "gradient reduction", "", false, false, "purple"},
-    {Operation::Optimizer, "O", "optimizer step", "", false, false, "orange"},
-    {Operation::Declared, "", "declared op", "", false, false, "grey"},
+    {Operation::Forward, "F", "forward", "F", true, false, true, "blue"},
+    {Operation::InputGradient, "I", "input gradient", "I", false, false, true, "cyan"},
+    {Operation::WeightGradient, "W", "weight gradient", "W", false, true, true, "green"},
+    {Operation::Backward, "B", "backward", "B", false, true, true, "teal"},
+    {Operation::ReduceGradient, "G", "gradient reduction", "", false, false, false, "purple"},
+    {Operation::Optimizer, "O", "optimizer step", "", false, false, false, "orange"},
+    {Operation::Declared, "", "declared op", "", false, false, false, "grey"},
 }};
+
+constexpr bool in_order_of_their_enum() {
+  for (std::size_t i = 0; i < kOperations.size(); ++i)
+    if (kOperations[i].operation != static_cast<Operation>(i)) return false;
+  return true;
+}
+static_assert(in_order_of_their_enum(), "a row of kOperations stands in another place than its operation");
 
 constexpr const OperationInfo& info(Operation operation) { return kOperations[static_cast<std::size_t>(operation)]; }
 

@@ -13,12 +13,6 @@ namespace stave {
 
 namespace {
 
-std::uint32_t extent(const OpKind& kind, IndexRole role) {
-  for (const OpIndex& index : kind.indices)
-    if (index.role == role) return index.extent;
-  return 0;
-}
-
 void step_in_order(Workload& workload, std::uint32_t stages, std::uint32_t microbatches,
                    const std::vector<AlignedBytes>& stashes, const AlignedBytes& value) {
   for (std::uint32_t m = 0; m < microbatches; ++m) {
@@ -78,7 +72,7 @@ std::vector<bool> accumulates_in_order(const Table& table) {
   const KindId forward = ops.find(Operation::Forward);
   const KindId weight = ops.find(Operation::WeightGradient);
   if (!forward.valid() || !weight.valid()) return {};
-  const std::uint32_t stages = extent(ops.kinds()[forward], IndexRole::Stage);
+  const std::uint32_t stages = ops.kinds()[forward].extent(IndexRole::Stage);
   std::vector<bool> result(stages, true);
   std::vector<std::int64_t> last(stages, -1);
   for (OpId op : table.entries) {

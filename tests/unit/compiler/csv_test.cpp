@@ -87,7 +87,7 @@ TEST_CASE("a table of two devices, in every way of writing it that is allowed") 
     CHECK(read.schedule->microbatches == 2);
     const Result<std::string> written = write_csv(read.table);
     REQUIRE(written.ok());
-    CHECK(written.value() == "0F0,0F1,0B0,0B1\r\n1F0,1B0,1F1,1B1\r\n");
+    CHECK(written.value() == "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
   }
 }
 

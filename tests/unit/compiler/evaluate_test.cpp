@@ -25,6 +25,7 @@ TEST_CASE("numbers are exact") {
   CHECK(value("(0 - 7) mod 4") == "1");
   CHECK(value("9 + (0 - 7) div 4") == "7");
   CHECK(value("7 / 2 div 1") == "3");
+  CHECK(value("7 mod (0 - 3) + 10 * (4 + 7 div (0 - 3))") == "21");
   CHECK(value("abs(1 - 3) + ceil(5 / 2) + floor(5 / 2)") == "7");
 }
 
@@ -84,6 +85,14 @@ TEST_CASE("values that do not exist say why") {
         "4194304 can be [list-too-long]\n");
   CHECK(value("sizes[1 / 2]") ==
         "7:16 `1 / 2`: the index of a list must be whole, and is 1/2 [not-whole]\n");
+}
+
+TEST_CASE("lists of the same list many times are compared in bounded time") {
+  std::string lets = "let l0 = [1, 2, 3]\n";
+  for (int i = 1; i < 40; ++i) lets += fmt::format("let l{} = [l{}, l{}]\n", i, i - 1, i - 1);
+  CHECK(value("1 if l39 == l39 else 2", lets).find("[too-many-steps]") != std::string::npos);
+  CHECK(value("1 if l9 == l9 and l9 != l8 else 2", lets) == "1");
+  CHECK(value("1 if [0 .. 1000000000000, 1 .. 3] == [0 .. 1000000000000, [1, 2]] else 2") == "1");
 }
 
 TEST_CASE("functions that double their work at each step end in an error") {

@@ -40,19 +40,24 @@ TEST_CASE("every operation says when it overflows") {
   CHECK(multiply(Rational(kMost), fraction(1, kMost)) == Rational(1));
   CHECK(!divide(Rational(1), Rational(0)));
   CHECK(!divide(fraction(1, kMost), Rational(2)));
-  CHECK(!div_floor(Rational(1), Rational(0)));
-  CHECK(!mod_floor(Rational(1), Rational(0)));
+  CHECK(!div_euclid(Rational(1), Rational(0)));
+  CHECK(!mod_euclid(Rational(1), Rational(0)));
   CHECK(!add(fraction(1, kMost), fraction(1, kMost - 1)));
   CHECK(add(fraction(kMost - 1, 2), fraction(kMost - 1, 2)) == Rational(kMost - 1));
 }
 
 TEST_CASE("div and mod are the integer pair") {
-  CHECK(div_floor(Rational(7), Rational(2)) == Rational(3));
-  CHECK(div_floor(Rational(-7), Rational(2)) == Rational(-4));
-  CHECK(mod_floor(Rational(-7), Rational(2)) == Rational(1));
-  CHECK(div_floor(fraction(7, 2), Rational(1)) == Rational(3));
-  CHECK(mod_floor(fraction(7, 2), Rational(1)) == fraction(1, 2));
-  CHECK(div_floor(Rational(7), Rational(-2)) == Rational(-4));
+  CHECK(div_euclid(Rational(7), Rational(2)) == Rational(3));
+  CHECK(div_euclid(Rational(-7), Rational(2)) == Rational(-4));
+  CHECK(mod_euclid(Rational(-7), Rational(2)) == Rational(1));
+  CHECK(div_euclid(fraction(7, 2), Rational(1)) == Rational(3));
+  CHECK(mod_euclid(fraction(7, 2), Rational(1)) == fraction(1, 2));
+  CHECK(div_euclid(Rational(7), Rational(-3)) == Rational(-2));
+  CHECK(mod_euclid(Rational(7), Rational(-3)) == Rational(1));
+  CHECK(div_euclid(Rational(-7), Rational(-3)) == Rational(3));
+  CHECK(mod_euclid(Rational(-7), Rational(-3)) == Rational(2));
+  CHECK(div_euclid(fraction(7, 2), Rational(-1)) == Rational(-3));
+  CHECK(mod_euclid(fraction(7, 2), Rational(-1)) == fraction(1, 2));
   CHECK(floor(fraction(-1, 2)) == -1);
   CHECK(ceil(fraction(-1, 2)) == 0);
   CHECK(floor(fraction(1, 2)) == 0);
@@ -91,10 +96,10 @@ TEST_CASE("the laws of fractions hold where nothing overflows") {
   CHECK(rc::check("a is b * (a div b) + a mod b", [&](std::int32_t a, std::int16_t b, std::int16_t c) {
     const Rational x = any(a, b);
     const Rational y = Rational(c);
-    RC_PRE(c > 0);
-    const Rational rest = *mod_floor(x, y);
-    RC_ASSERT(add(*multiply(y, *div_floor(x, y)), rest) == x);
+    RC_PRE(c != 0);
+    const Rational rest = *mod_euclid(x, y);
+    RC_ASSERT(add(*multiply(y, *div_euclid(x, y)), rest) == x);
     RC_ASSERT(rest >= Rational(0));
-    RC_ASSERT(rest < y);
+    RC_ASSERT(rest < (c > 0 ? y : *subtract(Rational(0), y)));
   }));
 }

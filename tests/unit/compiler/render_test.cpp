@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "compiler/kinds.h"
+#include "compiler/diagnostic_kinds.h"
 #include "compiler/utf8.h"
 
 using namespace stave;

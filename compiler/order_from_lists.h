@@ -1,5 +1,5 @@
 // The order of a device, from the statements of its `on device`: loops run, `next` and `*` replaced by what they stand
-// for, slots sorted. Rows of a `table` are write_table's.
+// for, slots sorted. Rows of a `table` are order_from_table's.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "compiler/write_order.h"
+#include "compiler/order_from_lists.h"
 
 #include <fmt/format.h>
 

@@ -33,7 +33,7 @@ inline constexpr Kind kKinds[] = {
     // Names, and what every file needs.
     {"argument-count", "too many or too few values or indices"},
     {"argument-kind", "a metric asked of something else than it speaks of"},
-    {"endless-call", "functions or values that need each other without end"},
+    {"endless-call", "a function that calls itself, or values that need each other"},
     {"freeze-target", "a freeze ratio of something else than W"},
     {"function-name", "the name of a function without its values"},
     {"fused-op", "a part that a fused op cannot have"},
@@ -56,6 +56,7 @@ inline constexpr Kind kKinds[] = {
     {"freeze-ratio", "a freeze ratio below 0 or above 1"},
     {"index-outside", "an index outside its list"},
     {"list-too-long", "a list too long to be written out"},
+    {"needs-itself", "an op that needs itself, by itself or by way of others"},
     {"negative-cost", "a cost below 0"},
     {"negative-memory", "weights that take less than nothing"},
     {"negative-repeat", "a negative number of turns"},

@@ -12,7 +12,7 @@ namespace stave {
 
 /// Fills `orders`, one list a device, and notes the kinds that are run. Cost: some ns a cell. Errors: a diagnostic for
 /// each wrong cell, up to one a row, and Stop at the end.
-void write_table(Evaluator& evaluator, const Expansion& expansion, IdVector<DeviceId, DeviceOrder>& orders,
+void order_from_table(Evaluator& evaluator, const Expansion& expansion, IdVector<DeviceId, DeviceOrder>& orders,
                  std::vector<bool>& run);
 
 /// The cell of `device` that runs `op`.

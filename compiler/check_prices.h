@@ -11,7 +11,7 @@
 namespace stave {
 
 /// Appends the lines of `ast`, which the resolver has entered.
-void check_values(const Ast& ast, Resolver& resolver, Code& code);
+void check_prices(const Ast& ast, Resolver& resolver, Code& code);
 
 /// Declares the operands of `call`, which are new names, as the indices of `op`. Shape: one slot for each index, kNoSlot
 /// for a slice that is left out; shorter after an error.

@@ -1,10 +1,10 @@
-#include "compiler/write_table.h"
+#include "compiler/order_from_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "compiler/write_order.h"
+#include "compiler/order_from_lists.h"
 
 namespace stave {
 
@@ -133,7 +133,7 @@ const Cell* find_in_row(Cells& cells, const World& world, const TableDecl& table
 
 }  // namespace
 
-void write_table(Evaluator& evaluator, const Expansion& expansion, IdVector<DeviceId, DeviceOrder>& orders,
+void order_from_table(Evaluator& evaluator, const Expansion& expansion, IdVector<DeviceId, DeviceOrder>& orders,
                  std::vector<bool>& run) {
   const World& world = expansion.world;
   const TableDecl& table = *evaluator.code().table;

@@ -1,4 +1,4 @@
-#include "compiler/check_values.h"
+#include "compiler/check_prices.h"
 
 #include <fmt/format.h>
 
@@ -143,7 +143,7 @@ class Lines {
 
 }  // namespace
 
-void check_values(const Ast& ast, Resolver& resolver, Code& code) {
+void check_prices(const Ast& ast, Resolver& resolver, Code& code) {
   Lines lines(ast, resolver, code);
   for (const ValueLine& line : ast.costs) lines.add(line, Family::Cost, code.costs);
   for (const ValueLine& line : ast.memory) lines.add(line, Family::Memory, code.memory);
