@@ -172,9 +172,7 @@ class Picture {
     const double bottom = y(rows_) + 2;
     put("<g stroke=\"#e3e6ea\" stroke-width=\"1\">\n");
     std::string numbers;
-    for (std::uint64_t i = 0;; ++i) {
-      const double at = (std::ceil(units(begin_) / step - 1e-9) + static_cast<double>(i)) * step;
-      if (at > units(end_) * (1 + 1e-9)) break;
+    for (double at : axis_marks(units(begin_), units(end_), step)) {
       const double place = left_ + (at - units(begin_)) * per_unit;
       put("<path d=\"M{:.2f} {:.1f}V{:.1f}\"/>\n", place, top_ - 4, bottom);
       numbers += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\">{}</text>\n", place, bottom + 14, in_units(at));

@@ -138,8 +138,7 @@ class Drawing {
     std::string numbers(heading_, ' ');
     std::vector<bool> ticks(scale_.columns, false);
     std::size_t written = heading_;
-    for (double at = std::ceil(units(scale_.begin) / step - 1e-9) * step; at <= units(scale_.end) + step * 1e-9;
-         at += step) {
+    for (double at : axis_marks(units(scale_.begin), units(scale_.end), step)) {
       const double column = std::round((at - units(scale_.begin)) * columns_per_unit);
       if (column < 0 || column >= scale_.columns) continue;
       const std::size_t c = heading_ + static_cast<std::size_t>(column);

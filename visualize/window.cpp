@@ -54,6 +54,17 @@ double axis_step(double least_units) {
       if (factor * power >= least_units * (1 - 1e-9)) return factor * power;
 }
 
+std::vector<double> axis_marks(double begin, double end, double step) {
+  std::vector<double> marks;
+  const double first = std::ceil(begin / step - 1e-9);
+  for (std::size_t i = 0; i < kMostMarks; ++i) {
+    const double at = (first + static_cast<double>(i)) * step;
+    if (at > end + step * 1e-9 || (!marks.empty() && at <= marks.back())) break;
+    marks.push_back(at);
+  }
+  return marks;
+}
+
 std::string in_units(double units, int digits) {
   std::string result = fmt::format("{:.{}f}", units, digits);
   if (result.find('.') != std::string::npos) {

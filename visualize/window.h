@@ -33,6 +33,11 @@ Durations durations(const Table& table, const Timeline& timeline);
 /// A round step for an axis: the smallest 1, 2 or 5 times a power of ten, in units, that is at least `least_units`.
 double axis_step(double least_units);
 
+/// The multiples of `step` from `begin` to `end`, in units, at most kMostMarks; fewer where two of them are the same
+/// number, so late is the window.
+std::vector<double> axis_marks(double begin, double end, double step);
+inline constexpr std::size_t kMostMarks = 4096;
+
 /// A time in units, with at most `digits` digits after the point and no useless zero: "18522", "0.5".
 std::string in_units(double units, int digits = 3);
 

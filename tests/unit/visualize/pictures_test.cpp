@@ -169,6 +169,14 @@ TEST_CASE("an SVG stands by itself and bounds its size") {
   CHECK(part.find("A part: time 0 to 2 of 9") != std::string::npos);
 }
 
+TEST_CASE("an axis has an end, however late its window is") {
+  CHECK(axis_marks(0, 6, 2) == std::vector<double>{0, 2, 4, 6});
+  CHECK(axis_marks(3, 6, 2) == std::vector<double>{4, 6});
+  // 5e17 and its neighbours in steps of 10 are the same doubles.
+  CHECK(axis_marks(5e17, 5e17 + 300, 10).size() <= 32);
+  CHECK(axis_marks(0, 1e18, 1).size() == kMostMarks);
+}
+
 TEST_CASE("axis steps are round") {
   CHECK(axis_step(1) == doctest::Approx(1));
   CHECK(axis_step(1.1) == doctest::Approx(2));
