@@ -59,8 +59,8 @@ class Page {
 
   std::string run(const std::string& command) const {
     std::ofstream(folder_ / ".command") << command << "\n";
-    const std::string line = "cd '" + folder_.string() + "' && LC_ALL=C.UTF-8 COLUMNS=100 NO_COLOR=1 PATH=\"$PWD:$PATH\" sh .command >.out " +
-                             "2>&1 </dev/null";
+    const std::string line = "cd '" + folder_.string() +
+                             "' && LC_ALL=C.UTF-8 COLUMNS=100 NO_COLOR=1 PATH=\"$PWD:$PATH\" sh .command >.out 2>&1 </dev/null";
     static_cast<void>(!std::system(line.c_str()));
     return read_all(folder_ / ".out");
   }
