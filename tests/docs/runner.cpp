@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -30,14 +29,24 @@ std::string read_all(const fs::path& path) {
   return text.str();
 }
 
-/// What may differ between two runs taken out of a line.
+bool is_digit(const std::string& text, std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; }
+
+/// The text with every number, its sign too, as `#`, and every stretch of blanks as one: what may differ is taken out.
 std::string without_numbers(const std::string& text) {
-  static const std::regex numbers("[0-9]+([.,][0-9]+)*(e[-+]?[0-9]+)?");
-  static const std::regex spaces("[ \t]+");
-  static const std::regex dashes("[-+]?#");
-  std::string result = std::regex_replace(text, numbers, "#");
-  result = std::regex_replace(result, dashes, "#");
-  return std::regex_replace(result, spaces, " ");
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    if (is_digit(text, i)) {
+      while (is_digit(text, i) || ((text[i] == '.' || text[i] == ',') && is_digit(text, i + 1))) ++i;
+      if (!result.empty() && (result.back() == '+' || result.back() == '-')) result.pop_back();
+      result += '#';
+    } else if (text[i] == ' ' || text[i] == '\t') {
+      if (result.empty() || result.back() != ' ') result += ' ';
+      ++i;
+    } else {
+      result += text[i++];
+    }
+  }
+  return result;
 }
 
 class Page {
