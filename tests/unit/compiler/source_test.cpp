@@ -1,6 +1,7 @@
 #include "compiler/source.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -36,7 +37,7 @@ TEST_CASE("text of a span never leaves the source") {
 }
 
 TEST_CASE("files are read whole, or a failure says why not") {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "stave_source_test";
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("stave_source_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string path = (folder / "a.sched").string();
   std::ofstream(path, std::ios::binary) << std::string("a\0b\n", 4);

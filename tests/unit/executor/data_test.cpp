@@ -1,6 +1,7 @@
 #include "executor/data.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +14,10 @@
 namespace stave {
 namespace {
 
+/// A file of this process alone: several runs of the tests at once must not write over each other.
 std::string write_file(const std::string& name, const std::string& text) {
-  const std::string path = (std::filesystem::temp_directory_path() / name).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / (name + "_" + std::to_string(getpid()))).string();
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
