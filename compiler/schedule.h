@@ -15,6 +15,7 @@
 #include "core/ids.h"
 #include "core/op_set.h"
 #include "core/program.h"
+#include "core/sizes.h"
 #include "core/table.h"
 
 namespace stave {
@@ -97,6 +98,7 @@ struct Schedule {
   std::uint32_t stages = 0;
   std::uint32_t microbatches = 0;
   std::uint32_t slices = 1;
+  Sizes sizes;
 
   OpSet ops;
   /// False for ops that do not exist (`if`, an index outside its ragged list). Empty: all exist.

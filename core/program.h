@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/sizes.h"
 #include "core/table.h"
 
 namespace stave {
@@ -56,6 +57,7 @@ struct Rows {
 
 struct Program {
   Table table;
+  Sizes sizes;
   /// What messages carry: "activation", "gradient", ...; the first, empty, is a message without data (`after`).
   std::vector<std::string> payloads = {""};
   std::vector<Edge> edges;

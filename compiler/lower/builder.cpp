@@ -19,6 +19,7 @@ Builder::Builder(const Schedule& schedule, const Table& table, const Readers& re
   STAVE_CHECK(!starts || starts->message.size() == schedule.payloads.size(),
               "start times without what their messages take");
   program_.payloads = schedule.payloads;
+  program_.sizes = schedule.sizes;
   message_of_.assign(readers.of.items.size(), MessageId::kNone);
   drafts_.resize(readers.of.items.size());
   leaders_.reserve(readers.of.items.size());
