@@ -10,6 +10,7 @@
 #include "compiler/lower.h"
 #include "compiler/render.h"
 #include "compiler/verify.h"
+#include "compiler/weights.h"
 #include "scheduler/order/order.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
@@ -111,9 +112,16 @@ Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argum
   if (!into.table || into.sink.has_errors()) return Outcome::Rejected;
   if (step == Step::Table) return Outcome::Done;
 
-  if (!verify(*into.schedule, *into.table, into.sink)) return Outcome::Rejected;
+  if (!verify_complete(*into.schedule, *into.table, into.sink)) return Outcome::Rejected;
+  const std::optional<Starts> starts = try_start_times(*into.schedule, *into.table, *into.costs);
+  if (!starts) {
+    verify_order(*into.schedule, *into.table, into.sink);
+    return Outcome::Rejected;
+  }
+  if (!verify_weights(*into.schedule, *into.table, weight_versions(*into.schedule, *into.table), into.sink))
+    return Outcome::Rejected;
   if (step == Step::Checked) return Outcome::Done;
-  into.program = lower(*into.schedule, *into.table, start_times(*into.schedule, *into.table, *into.costs));
+  into.program = lower(*into.schedule, *into.table, *starts);
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
   into.timeline = simulate(*into.program, *into.costs);
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);

@@ -324,8 +324,17 @@ class Checker {
                                                        kSettings[number]),
                         "", {}, fmt::format("add `{} 4`", kSettings[number]));
     }
-    for (const Route& route : file_.routes)
-      resolver_.error("not-yet", route.span, "routes of microbatches are not supported by this version");
+    for (const Route& route : file_.routes) {
+      if (code_.route) {
+        resolver_.error("given-twice", route.span, "a schedule has one `route`", "given again",
+                        {code_.route->span, "given first"});
+        continue;
+      }
+      const std::size_t outside = resolver_.view();
+      const std::uint32_t slot = resolver_.declare_slot(route.microbatch);
+      code_.route = RouteCode{slot, resolver_.value(route.stages), route.span};
+      resolver_.leave(outside);
+    }
   }
 
   void place() {

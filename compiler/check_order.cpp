@@ -88,17 +88,9 @@ class Orders {
         span.begin = cell->begin;
         span.end = cell->begin + cell->length;
       }
-      const std::uint32_t number = resolver_.op_number({table.letters[i], span});
-      if (number != kNoSlot) refuse_unordered(code_.ops[number], span);
-      code_.table_letters.push_back(number);
+      code_.table_letters.push_back(resolver_.op_number({table.letters[i], span}));
     }
     for (ExprId call : table.calls) code_.table_calls.push_back(resolver_.op(call));
-    for (const Cell& cell : table.cells) {
-      if (!cell.overlaps_previous) continue;
-      resolver_.error("not-yet", Span{table.source, cell.begin, cell.begin + cell.length},
-                      "overlapped pairs are not supported by this version");
-      break;
-    }
     code_.table = std::make_shared<TableDecl>(std::move(table));
   }
 
@@ -115,29 +107,20 @@ class Orders {
                     "without `at`", {slots.with, "with `at`"});
   }
 
-  void refuse_unordered(const OpCode& op, Span span) {
-    if (op.optional)
-      resolver_.error("not-yet", span,
-                      fmt::format("`{}` is optional, and optional ops in an order are not supported by this version",
-                                  op.name));
-    else if (!op.stream.empty())
-      resolver_.error("not-yet", span,
-                      fmt::format("`{}` runs on stream {}, and ops beside the computing are not supported by this "
-                                  "version",
-                                  op.name, op.stream));
-  }
-
   bool limit(const LimitDecl& limit, ItemCode& item) {
-    constexpr std::array<std::string_view, 2> kLimits = {"activations", "memory"};
-    if (limit.what.name != kLimits[0] && limit.what.name != kLimits[1]) {
+    constexpr std::array<std::string_view, 3> kLimits = {"activations", "memory", "versions"};
+    constexpr std::array<ItemCode::Kind, 3> kKinds = {ItemCode::Kind::Activations, ItemCode::Kind::Memory,
+                                                      ItemCode::Kind::Versions};
+    const auto found = std::find(kLimits.begin(), kLimits.end(), limit.what.name);
+    if (found == kLimits.end()) {
       const std::string_view nearest = nearest_name(limit.what.name, {kLimits.begin(), kLimits.end()});
       resolver_.error("unknown-name", limit.what.span, fmt::format("there is no limit of `{}`", limit.what.name),
                       "unknown", {},
-                      nearest.empty() ? "the limits are `activations` and `memory`"
+                      nearest.empty() ? "the limits are `activations`, `memory` and `versions`"
                                       : fmt::format("did you mean `{}`?", nearest));
       return false;
     }
-    item.kind = limit.what.name == kLimits[0] ? ItemCode::Kind::Activations : ItemCode::Kind::Memory;
+    item.kind = kKinds[static_cast<std::size_t>(found - kLimits.begin())];
     item.value = resolver_.value(limit.value);
     return true;
   }

@@ -44,14 +44,10 @@ class Lines {
       return;
     }
     const Expr& target = ast_[line.target];
-    if (target.kind == ExprKind::With) {
-      not_yet(target.span, "the cost of an overlapped pair");
-      return;
-    }
     const std::size_t outside = resolver_.view();
     ValueCode code;
     code.target_span = target.span;
-    if (find_target(target, family, code)) {
+    if (target.kind == ExprKind::With ? find_pair(target, family, code) : find_target(target, family, code)) {
       const std::size_t terms = code_.terms.size();
       code.value = resolver_.value(line.value, family == Family::Cost ? Speaks::OfCosts : Speaks::Plain);
       code.used.assign(code.slots.size(), false);
@@ -97,14 +93,37 @@ class Lines {
       return false;
     }
     if (target.kind == ExprKind::Name) return true;
-    if (!resolver_.index_count_fits(op, target.operands.size())) {
-      resolver_.error("argument-count", target.span,
-                      fmt::format("`{}` has {} indices, not {}", op.name, op.indices.size(), target.operands.size()),
-                      "", {op.name_span, "declared here"});
-      return false;
-    }
+    if (!resolver_.index_count_fits(op, target.operands.size())) return wrong_count(target, op);
     code.slots = declare_indices(target, op, resolver_);
     return code.slots.size() == op.indices.size();
+  }
+
+  /// `F with B`, or both with new names for their indices.
+  bool find_pair(const Expr& target, Family family, ValueCode& code) {
+    if (family != Family::Cost) {
+      resolver_.error("misplaced", target.span, "an overlapped pair has a cost of its own, and nothing else");
+      return false;
+    }
+    code.target = ValueCode::Target::Pair;
+    for (const bool first : {true, false}) {
+      const Expr& each = ast_[target.operands[first ? 0 : 1]];
+      const std::uint32_t number = resolver_.op_number(each.name);
+      if (number == kNoSlot) return false;
+      (first ? code.op : code.other) = number;
+      if (each.kind == ExprKind::Name) continue;
+      const OpCode& op = code_.ops[number];
+      if (!resolver_.index_count_fits(op, each.operands.size())) return wrong_count(each, op);
+      (first ? code.slots : code.other_slots) = declare_indices(each, op, resolver_);
+      if ((first ? code.slots : code.other_slots).size() != op.indices.size()) return false;
+    }
+    return true;
+  }
+
+  bool wrong_count(const Expr& target, const OpCode& op) {
+    resolver_.error("argument-count", target.span,
+                    fmt::format("`{}` has {} indices, not {}", op.name, op.indices.size(), target.operands.size()), "",
+                    {op.name_span, "declared here"});
+    return false;
   }
 
   bool find_weights(const Expr& target, ValueCode& code) {

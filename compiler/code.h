@@ -62,11 +62,13 @@ enum class TermKind : std::uint8_t {
   Each,     // operand 0 for slots[target] in operand 1
   // An op and its indices, or its letter; never a value.
   Op,    // ops[target] (operands)
+  Pair,  // operands 0 and 1, ops that overlap
   Next,  // as an index
   Star,  // as an index
   // In cost lines and `expect`.
   Letter,   // the one cost of ops[target]
   CostOf,   // the cost of ops[target] (operands)
+  PairCost, // the one cost of the pair of operands 0 and 1, both OpName
   Message,  // the cost of a message; target is a payload, or kNone for the one cost of all
   Metric,   // Metric(target) of the operands
   OpName,   // ops[target], as an argument of `count`
@@ -121,6 +123,12 @@ struct PlaceCode {
   /// Of the microbatch; kNoSlot if the place does not depend on it.
   std::uint32_t microbatch_slot = kNoSlot;
   TermId device;
+  Span span;
+};
+
+struct RouteCode {
+  std::uint32_t slot = kNoSlot;
+  TermId stages;
   Span span;
 };
 
@@ -180,7 +188,7 @@ struct StatementCode {
 
 /// A part of an `on device`, in the order of the text.
 struct ItemCode {
-  enum class Kind : std::uint8_t { Statement, Block, Activations, Memory };
+  enum class Kind : std::uint8_t { Statement, Block, Activations, Memory, Versions };
   Kind kind = Kind::Statement;
   OrderKind order = OrderKind::List;
   /// The statement, or those of the block.
@@ -199,14 +207,18 @@ struct OnDeviceCode {
 };
 
 struct ValueCode {
-  enum class Target : std::uint8_t { Op, AllMessages, Message, Weights };
+  enum class Target : std::uint8_t { Op, Pair, AllMessages, Message, Weights };
   Target target = Target::Op;
   std::uint32_t op = 0;
+  /// Pair: the other op.
+  std::uint32_t other = 0;
   std::string message;
   /// One for each index of the op, or of the weights (its stage); empty in the form without indices.
   std::vector<std::uint32_t> slots;
   /// Whether the value depends on that index.
   std::vector<bool> used;
+  /// Pair: those of the other op.
+  std::vector<std::uint32_t> other_slots;
   TermId value;
   Span target_span;
 };
@@ -241,6 +253,7 @@ struct Code {
   std::vector<FunctionCode> functions;
   std::array<std::optional<SettingCode>, 4> settings;
   std::optional<PlaceCode> place;
+  std::optional<RouteCode> route;
   std::vector<OpCode> ops;
   /// Names of messages; the first is empty.
   std::vector<std::string> payloads = {""};

@@ -192,9 +192,11 @@ Datum Evaluator::value(TermId id) {
     case TermKind::Each: return written(term, id);
     case TermKind::Letter:
     case TermKind::CostOf:
+    case TermKind::PairCost:
     case TermKind::Message:
     case TermKind::Metric: return spoken(term, id);
     case TermKind::Op:
+    case TermKind::Pair:
     case TermKind::Next:
     case TermKind::Star:
     case TermKind::OpName:
@@ -459,6 +461,9 @@ Datum Evaluator::spoken(const Term& term, TermId id) {
   const Span span = code_.spans[id];
   switch (term.kind) {
     case TermKind::Letter: return Datum::number(spoken_->letter(term.target, span));
+    case TermKind::PairCost:
+      return Datum::number(
+          spoken_->pair(code_[operand(term, 0)].target, code_[operand(term, 1)].target, span));
     case TermKind::Message: return Datum::number(spoken_->message(term.target, span));
     case TermKind::Metric: return Datum::number(spoken_->metric(id));
     default: break;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/code.h"
@@ -24,6 +25,7 @@ class Spoken {
   virtual ~Spoken() = default;
   virtual Rational letter(std::uint32_t op, Span span) = 0;
   virtual Rational cost(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span) = 0;
+  virtual Rational pair(std::uint32_t op, std::uint32_t other, Span span) = 0;
   virtual Rational message(std::uint32_t payload, Span span) = 0;
   virtual Rational metric(TermId term) = 0;
 };
@@ -68,6 +70,17 @@ class Evaluator {
   Diagnostics& sink() { return *sink_; }
   const Code& code() const { return code_; }
   void speak(Spoken* spoken) { spoken_ = spoken; }
+  /// What `f` returns while `spoken` speaks.
+  template <class F>
+  auto speaking(Spoken& spoken, F&& f) {
+    Spoken* const before = std::exchange(spoken_, &spoken);
+    struct Back {
+      Spoken*& to;
+      Spoken* from;
+      ~Back() { to = from; }
+    } back{spoken_, before};
+    return f();
+  }
 
   /// For messages: the device and the loops that are running.
   void enter_device(std::uint32_t device) { device_ = device; }

@@ -8,6 +8,7 @@
 #include "compiler/nearest.h"
 #include "compiler/needs.h"
 #include "compiler/origins.h"
+#include "compiler/pair_costs.h"
 #include "compiler/price_lines.h"
 #include "compiler/world.h"
 #include "compiler/order_from_lists.h"
@@ -54,9 +55,10 @@ bool allowed(Evaluator& evaluator) {
   return true;
 }
 
-void write_orders(Evaluator& evaluator, const Expansion& expansion, Schedule& schedule) {
+void write_orders(Evaluator& evaluator, Expansion& expansion, Schedule& schedule) {
   schedule.orders.resize(schedule.devices);
-  std::vector<bool> run(expansion.world.ops.kinds().size(), false);
+  std::vector<bool>& run = expansion.world.runs;
+  run.assign(expansion.world.ops.kinds().size(), false);
   if (evaluator.code().table != nullptr) {
     order_from_table(evaluator, expansion, schedule.orders, run);
   } else {
@@ -121,6 +123,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     schedule.device_of = devices_of_ops(world);
     schedule.costs = price_lines(evaluator, world);
     write_orders(evaluator, *expansion, schedule);
+    schedule.costs.pairs = pair_costs(evaluator, world, schedule.costs, schedule.orders);
     schedule.needs = find_needs(evaluator, world);
     schedule.origins = make_origins(expansion);
     schedule.expansion = std::move(expansion);

@@ -4,6 +4,7 @@
 #include "compiler/lower/issue_order.h"
 #include "compiler/lower/readers.h"
 #include "compiler/table_needs.h"
+#include "compiler/weights.h"
 
 namespace stave {
 
@@ -42,9 +43,10 @@ DraftRows deal(const std::vector<std::uint32_t>& order, const Table& table, cons
 }  // namespace
 
 Program lower(const Schedule& schedule, const Table& table, const Starts& starts) {
-  const Readers readers = find_readers(schedule, table);
-  std::vector<std::uint32_t> drafts = issue_order(table, starts, readers);
-  Builder builder(schedule, table, readers, &starts);
+  const TableNeeds needs(schedule, table);
+  const Readers readers = find_readers(needs, table, schedule.needs.items.size());
+  std::vector<std::uint32_t> drafts = issue_order(table, needs, starts, readers);
+  Builder builder(schedule, table, needs, readers, &starts);
   DraftRows rows = deal(drafts, table, readers);
   std::vector<NodeId> order;
   order.reserve(drafts.size());
@@ -54,13 +56,16 @@ Program lower(const Schedule& schedule, const Table& table, const Starts& starts
   drafts = {};
   Program program = builder.build(std::move(rows));
   program.order = std::move(order);
+  WeightVersions versions = weight_versions(schedule, table);
+  program.reads_version = std::move(versions.reads);
+  program.makes_version = std::move(versions.makes);
   return program;
 }
 
 Program lower_unchecked(const Schedule& schedule, const Table& table) {
-  const Readers readers = find_readers(schedule, table);
   const TableNeeds needs(schedule, table);
-  Builder builder(schedule, table, readers, nullptr);
+  const Readers readers = find_readers(needs, table, schedule.needs.items.size());
+  Builder builder(schedule, table, needs, readers, nullptr);
   const auto is_message = [&](std::uint32_t i) { return readers.crosses(readers[i]) && readers.leads(i); };
   for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
     if (is_message(i)) builder.number(i);
@@ -77,7 +82,7 @@ Program lower_unchecked(const Schedule& schedule, const Table& table) {
     }
     rows.end_row();
   }
-  return builder.build(std::move(rows), &needs);
+  return builder.build(std::move(rows));
 }
 
 }  // namespace stave

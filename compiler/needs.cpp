@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/needs_cycle.h"
+#include "compiler/weights.h"
 
 namespace stave {
 
@@ -14,24 +15,32 @@ using Index = std::array<std::uint32_t, kMaxIndices>;
 
 /// One index of what is needed, in terms of the indices of the op that needs.
 struct IndexPattern {
-  enum class Kind : std::uint8_t { Fixed, Shifted, Star, Evaluated };
+  enum class Kind : std::uint8_t { Fixed, Shifted, Star, Evaluated, Routed };
   Kind kind = Kind::Fixed;
-  /// Shifted: this index of the op ...
+  /// Shifted: this index of the op ... Routed: the stage that many steps on along the route of ...
   std::uint32_t from = 0;
   /// ... plus this; Fixed: this.
   std::int64_t offset = 0;
+  /// ... this microbatch of the op.
+  std::uint32_t microbatch = 0;
   TermId term;
 };
 
 struct NeedPattern {
   const NeedCode* code = nullptr;
+  /// The op that needs.
+  std::uint32_t kind = 0;
   std::uint16_t payload = 0;
   /// The op that is needed, or the parts of a fused one.
   std::vector<std::uint32_t> kinds;
   std::array<IndexPattern, kMaxIndices> indices;
   std::uint32_t count = 0;
-  /// All indices are fixed or shifted.
+  /// All indices are fixed or shifted, and there are no replicas to choose from.
   bool plain = true;
+  /// What is needed runs on every replica of its stage: it is meant on the device of the op.
+  bool on_replica = false;
+  /// The op runs on every replica of its stage: on each it needs what ran there.
+  bool of_replica = false;
   /// Some index is evaluated: the variables of the op must be set.
   bool evaluated = false;
   /// Never inside its list.
@@ -63,9 +72,30 @@ class Needs {
     for (const OpCode& whole : code.ops)
       if (!whole.parts.empty() && whole.parts.front() == kind)
         for (const NeedCode& need : whole.needs) result.push_back(pattern(kind, need));
-    // An optional op is left out, and then nothing waits for it.
-    std::erase_if(result, [&](const NeedPattern& each) { return each.never || code.ops[each.code->op].optional; });
+    add_weights(kind, result);
+    // Of an optional op that is left out nothing waits.
+    std::erase_if(result, [&](const NeedPattern& each) { return each.never || !runs(each); });
     return result;
+  }
+
+  /// What works on the activations of a forward reads the weights that the forward received.
+  void add_weights(std::uint32_t kind, std::vector<NeedPattern>& result) const {
+    const Code& code = evaluator_.code();
+    const OpKind& own = world_.ops.kinds()[KindId(kind)];
+    const KindId forward = world_.ops.find(Operation::Forward);
+    if (!own.parts.empty() || !info(own.operation).uses_activation || !forward.valid() || forward.value == kind) return;
+    const auto same_role = [](const OpIndex& a, const OpIndex& b) { return a.role == b.role; };
+    if (!std::equal(own.indices.begin(), own.indices.end(), world_.ops.kinds()[forward].indices.begin(),
+                    world_.ops.kinds()[forward].indices.end(), same_role))
+      return;
+    for (const NeedCode& need : code.ops[forward.value].needs)
+      if (need.message == kWeightsPayload) result.push_back(pattern(kind, need));
+  }
+
+  bool runs(const NeedPattern& need) const {
+    return std::any_of(need.kinds.begin(), need.kinds.end(), [&](std::uint32_t kind) {
+      return !world_.ops.kinds()[KindId(kind)].optional || world_.runs[kind];
+    });
   }
 
   /// Calls `visit(op number)` for each op that `need` of the op with these indices comes to.
@@ -97,7 +127,12 @@ class Needs {
       for (std::size_t i = 0; i < need.code->slots.size(); ++i)
         if (need.code->slots[i] != kNoSlot) evaluator_.set(need.code->slots[i], Datum::whole(at[i]));
     const Arena::Mark mark = evaluator_.arena().mark();
-    several(need, at, 0, 0, visit);
+    if (need.on_replica || need.of_replica) {
+      const std::uint32_t device = world_.device(need.kind, at, own);
+      several(need, at, 0, 0, [&](std::uint32_t op) { visit_replica(need, device, op, visit); });
+    } else {
+      several(need, at, 0, 0, visit);
+    }
     evaluator_.arena().release(mark);
   }
 
@@ -106,6 +141,7 @@ class Needs {
     const Code& code = evaluator_.code();
     NeedPattern result;
     result.code = &need;
+    result.kind = kind;
     result.payload = static_cast<std::uint16_t>(
         std::find(code.payloads.begin(), code.payloads.end(), need.message) - code.payloads.begin());
     result.kinds = code.ops[need.op].parts;
@@ -115,7 +151,8 @@ class Needs {
     const OpKind& target = world_.ops.kinds()[KindId(result.kinds.front())];
     for (std::uint32_t i = 0; i < result.count; ++i) {
       IndexPattern& to = result.indices[i] = index_pattern(need.indices[i], need.slots);
-      if (to.kind == IndexPattern::Kind::Star || to.kind == IndexPattern::Kind::Evaluated) result.plain = false;
+      follow_route(source, target.indices[i].role, to);
+      if (to.kind != IndexPattern::Kind::Fixed && to.kind != IndexPattern::Kind::Shifted) result.plain = false;
       if (to.kind == IndexPattern::Kind::Evaluated) result.evaluated = true;
       const std::int64_t extent = target.indices[i].extent;
       const std::int64_t least = to.offset;
@@ -124,8 +161,39 @@ class Needs {
       const bool known = to.kind == IndexPattern::Kind::Fixed || to.kind == IndexPattern::Kind::Shifted;
       if (known && (most < 0 || least >= extent)) result.never = true;
     }
+    result.on_replica = target.extent(IndexRole::Replica) > 0;
+    result.of_replica = source.extent(IndexRole::Replica) > 0 &&
+                        (result.on_replica || world_.places[result.kinds.front()].rule == KindPlace::Rule::Stage);
+    if (result.on_replica || result.of_replica) result.plain = false;
     find_straight(kind, result);
     return result;
+  }
+
+  /// The neighbours of a stage are those on the route of the microbatch.
+  void follow_route(const OpKind& source, IndexRole role, IndexPattern& pattern) const {
+    if (!world_.routes.given() || role != IndexRole::Stage || pattern.kind != IndexPattern::Kind::Shifted ||
+        pattern.offset == 0 || source.indices[pattern.from].role != IndexRole::Stage)
+      return;
+    for (std::uint32_t i = 0; i < source.indices.size(); ++i) {
+      if (source.indices[i].role != IndexRole::Microbatch) continue;
+      pattern.kind = IndexPattern::Kind::Routed;
+      pattern.microbatch = i;
+    }
+  }
+
+  /// `op` is the first replica of what is needed, if it has any.
+  template <class Visit>
+  void visit_replica(const NeedPattern& need, std::uint32_t device, std::uint32_t op, const Visit& visit) const {
+    const OpName name = world_.ops.name(OpId(op));
+    const KindPlace& place = world_.places[name.kind.value];
+    if (place.rule == KindPlace::Rule::Replica) {
+      const std::uint32_t replica = world_.placement.replica(name.index[place.index], device);
+      // Where the stage has no replica on the device of the op, it is the first that counts.
+      visit(op + (replica == Placement::kNone ? 0 : replica));
+      return;
+    }
+    const std::uint32_t own = op - world_.ops.kinds()[name.kind].first;
+    if (!need.of_replica || world_.device(name.kind.value, name.index, own) == device) visit(op);
   }
 
   void find_straight(std::uint32_t kind, NeedPattern& need) const {
@@ -206,6 +274,11 @@ class Needs {
     switch (pattern.kind) {
       case IndexPattern::Kind::Fixed: go_on(pattern.offset); return;
       case IndexPattern::Kind::Shifted: go_on(at[pattern.from] + pattern.offset); return;
+      case IndexPattern::Kind::Routed:
+        if (const std::uint32_t stage = world_.routes.step(at[pattern.from], at[pattern.microbatch], pattern.offset);
+            stage != Routes::kNone)
+          go_on(stage);
+        return;
       case IndexPattern::Kind::Star:
         for (std::int64_t v = 0; v < extent; ++v) go_on(v);
         return;
@@ -288,7 +361,8 @@ Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
   std::vector<std::vector<NeedPattern>> patterns;
   for (std::uint32_t k = 0; k < world.ops.kinds().size(); ++k) {
     const OpKind& kind = world.ops.kinds()[KindId(k)];
-    patterns.push_back(kind.optional || !kind.parts.empty() ? std::vector<NeedPattern>() : needs.patterns(k));
+    const bool left_out = kind.optional && !world.runs[k];
+    patterns.push_back(left_out || !kind.parts.empty() ? std::vector<NeedPattern>() : needs.patterns(k));
     for (const NeedPattern& each : patterns.back())
       if (each.plain) expected += each.kinds.size() * kind.count;
   }

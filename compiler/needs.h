@@ -11,7 +11,7 @@ namespace stave {
 inline constexpr std::size_t kMaxNeeds = std::size_t(1) << 28;
 
 /// Shape: a row for each op number. Rows are empty for fused ops (their parts need what they need), for ops that do not
-/// exist, and for optional ones, which are in no order. Cost: about 5 ns a dependency whose indices are those of the op
+/// exist, and for optional kinds that no device's order has (World::runs). Cost: about 5 ns a dependency whose indices are those of the op
 /// plus or less a number; others are evaluated. Errors: a cycle of
 /// needs, an index that is not whole, too many; a diagnostic, and Stop.
 Rows<Dependency> find_needs(Evaluator& evaluator, const World& world);

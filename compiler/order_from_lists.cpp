@@ -21,7 +21,8 @@ std::string_view word(const OpIndex& index) {
     case IndexRole::Microbatch: return "microbatch";
     case IndexRole::Slice: return "slice";
     case IndexRole::Device: return "device";
-    case IndexRole::Other: break;
+    case IndexRole::Other:
+    case IndexRole::Replica: break;
   }
   return index.name;
 }
@@ -53,6 +54,11 @@ void OrderWriter::find_facts() {
     facts.by_stage = world_.places[k].rule == KindPlace::Rule::Stage;
     facts.stage = world_.places[k].index;
     facts.microbatch = world_.places[k].microbatch;
+    if (world_.places[k].rule == KindPlace::Rule::Replica) {
+      facts.count = world_.places[k].replica;
+      facts.replica_stride = facts.strides[facts.count];
+      facts.extents[facts.count] = 0;
+    }
     for (KindId part : kind.parts) facts.runs.push_back(world_.ops.kinds()[part].first);
     if (facts.runs.empty()) facts.runs.push_back(kind.first);
   }
@@ -145,7 +151,8 @@ void OrderWriter::write_items(const OnDeviceCode& on, DeviceOrder& to) {
         break;
       }
       case ItemCode::Kind::Activations:
-      case ItemCode::Kind::Memory: limit(item, to); break;
+      case ItemCode::Kind::Memory:
+      case ItemCode::Kind::Versions: limit(item, to); break;
     }
   }
   finish(list, to);
@@ -155,8 +162,9 @@ void OrderWriter::write_items(const OnDeviceCode& on, DeviceOrder& to) {
 
 void OrderWriter::limit(const ItemCode& item, DeviceOrder& to) {
   const bool activations = item.kind == ItemCode::Kind::Activations;
-  std::optional<Rational>& limit = activations ? to.activation_limit : to.memory_limit;
-  Span& span = activations ? to.activation_limit_span : to.memory_limit_span;
+  const bool versions = item.kind == ItemCode::Kind::Versions;
+  std::optional<Rational>& limit = activations ? to.activation_limit : versions ? to.version_limit : to.memory_limit;
+  Span& span = activations ? to.activation_limit_span : versions ? to.version_limit_span : to.memory_limit_span;
   if (limit)
     evaluator_.fail("given-twice", item.span, "a device has one limit of a kind", "given again", {span, "given first"});
   limit = evaluator_.number(item.value);
@@ -170,17 +178,16 @@ void OrderWriter::finish(Block& block, DeviceOrder& to) {
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return block.slots[a] < block.slots[b]; });
-    for (std::size_t i = 1; block.kind == OrderKind::List && i < order.size(); ++i) {
-      if (block.slots[order[i]] != block.slots[order[i - 1]]) continue;
-      const std::string first = world_.ops.text(block.ops[order[i - 1]]);
-      const std::string second = world_.ops.text(block.ops[order[i]]);
-      evaluator_.fail("same-slot", block.statements[order[i]]->span,
-                      fmt::format("`{}` and `{}` are both in slot {}", first, second, block.slots[order[i]].text()),
-                      second, {block.statements[order[i - 1]]->span, first});
-    }
+    if (block.kind == OrderKind::List) refuse_same_slots(block, order);
+    std::vector<bool> leads(order.size(), false);
+    for (std::uint32_t i : block.pairs) leads[i] = true;
+    block.pairs.clear();
     std::vector<OpId> sorted;
     sorted.reserve(order.size());
-    for (std::uint32_t i : order) sorted.push_back(block.ops[i]);
+    for (std::uint32_t i : order) {
+      if (leads[i]) block.pairs.push_back(static_cast<std::uint32_t>(sorted.size()));
+      sorted.push_back(block.ops[i]);
+    }
     block.ops = std::move(sorted);
   }
   if (to.blocks.size() == kMaxBlocks)
@@ -189,6 +196,24 @@ void OrderWriter::finish(Block& block, DeviceOrder& to) {
   OrderBlock& result = to.blocks.emplace_back();
   result.kind = block.kind;
   result.ops = std::move(block.ops);
+  result.pairs = std::move(block.pairs);
+}
+
+/// `order` is by slot, then by the text.
+void OrderWriter::refuse_same_slots(const Block& block, const std::vector<std::uint32_t>& order) {
+  const auto stream = [&](std::uint32_t i) -> const std::string& { return world_.ops.kind(block.ops[i]).stream; };
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    for (std::size_t k = i; k-- > 0 && block.slots[order[k]] == block.slots[order[i]];) {
+      if (stream(order[k]) != stream(order[i])) continue;
+      // The two of a pair are one statement.
+      if (order[k] + 1 == order[i] && std::binary_search(block.pairs.begin(), block.pairs.end(), order[k])) continue;
+      const std::string first = world_.ops.text(block.ops[order[k]]);
+      const std::string second = world_.ops.text(block.ops[order[i]]);
+      evaluator_.fail("same-slot", block.statements[order[i]]->span,
+                      fmt::format("`{}` and `{}` are both in slot {}", first, second, block.slots[order[i]].text()),
+                      second, {block.statements[order[k]]->span, first});
+    }
+  }
 }
 
 void OrderWriter::body(const BodyCode& statements, Block& block) {
@@ -241,13 +266,41 @@ std::string OrderWriter::text(std::uint32_t kind, const Index& at) const {
 }
 
 void OrderWriter::op(const StatementCode& statement, Block& block) {
-  const Arena::Mark mark = evaluator_.arena().mark();
-  const TermId id = evaluator_.op(statement.expr);
-  const Term& term = code_[id];
-  const Facts& facts = facts_[term.target];
   statement_ = &statement;
   block_ = &block;
   if (statement.at.valid()) slot_ = evaluator_.number(statement.at);
+  const TermId id = evaluator_.op(statement.expr);
+  if (code_[id].kind == TermKind::Pair) return pair(statement, id, block);
+  write(id);
+}
+
+void OrderWriter::pair(const StatementCode& statement, TermId id, Block& block) {
+  if (block.kind != OrderKind::List)
+    evaluator_.fail("misplaced", statement.span, "an overlapped pair stands in a list: `any` and `fill` take single ops");
+  const std::size_t before = block.ops.size();
+  for (const std::uint32_t i : {0u, 1u}) {
+    const TermId each = evaluator_.op(code_.operand(code_[id], i));
+    if (code_[each].kind == TermKind::Pair)
+      evaluator_.fail("misplaced", code_.spans[each], "two ops overlap, not more");
+    write(each);
+    if (wanted_ == nullptr && block.ops.size() != before + i + 1)
+      evaluator_.fail("misplaced", code_.spans[each], "an overlapped pair has one op on each side of its `with`");
+  }
+  if (wanted_ != nullptr) return;
+  const OpKind& first = world_.ops.kind(block.ops[before]);
+  const OpKind& second = world_.ops.kind(block.ops[before + 1]);
+  if (first.stream != second.stream)
+    evaluator_.fail("misplaced", statement.span,
+                    fmt::format("`{}` and `{}` run on different streams: they are beside each other as it is",
+                                first.name, second.name));
+  block.pairs.push_back(static_cast<std::uint32_t>(before));
+}
+
+/// Writes what an op expression stands for.
+void OrderWriter::write(TermId id) {
+  const Arena::Mark mark = evaluator_.arena().mark();
+  const Term& term = code_[id];
+  const Facts& facts = facts_[term.target];
   if (wanted_ != nullptr) chosen_.clear();
   Index at = {};
   std::uint32_t nexts = 0;
@@ -274,7 +327,7 @@ void OrderWriter::op(const StatementCode& statement, Block& block) {
   }
   evaluator_.arena().release(mark);
   if (star && nexts > 0) {
-    evaluator_.fail("misplaced", statement.span, "an op has `next` or `*` among its indices, not both");
+    evaluator_.fail("misplaced", statement_->span, "an op has `next` or `*` among its indices, not both");
   } else if (nexts == 1) {
     next(term, id, at, which);
     emit(term.target, at);
@@ -319,7 +372,8 @@ void OrderWriter::stars(const Term& term, Index& at, const std::vector<std::uint
   const std::uint32_t i = order[k];
   const OpIndex& index = world_.ops.kinds()[KindId(kind)].indices[i];
   const KindPlace& place = world_.places[kind];
-  if (place.rule == KindPlace::Rule::Stage && place.index == i) {
+  const bool by_stage = place.rule == KindPlace::Rule::Stage || place.rule == KindPlace::Rule::Replica;
+  if (by_stage && place.index == i) {
     const Datum stages = evaluator_.stages_on(device_);
     for (std::int64_t s = stages.length(); s-- > 0;) {
       evaluator_.step(statement_->span);
@@ -340,7 +394,8 @@ void OrderWriter::next(const Term& term, TermId id, Index& at, std::uint32_t whi
   const std::uint32_t kind = term.target;
   const std::uint32_t extent = facts_[kind].extents[which];
   const KindPlace& place = world_.places[kind];
-  if (place.rule == KindPlace::Rule::Stage && place.index == which) {
+  const bool on_stages = place.rule == KindPlace::Rule::Stage || place.rule == KindPlace::Rule::Replica;
+  if (on_stages && place.index == which) {
     const Datum stages = evaluator_.stages_on(device_);
     for (std::int64_t s = 0; s < stages.length(); ++s) {
       at[which] = static_cast<std::uint32_t>(stages[s].integer());
@@ -404,7 +459,7 @@ void OrderWriter::no_next(const Term& term, TermId id, const Index& at, std::uin
   const OpKind& kind = world_.ops.kinds()[KindId(term.target)];
   std::string shown;
   for (std::uint32_t i = 0; i < term.count; ++i) {
-    if (kind.indices[i].role == IndexRole::Slice && kind.indices[i].extent == 1) continue;
+    if (!kind.indices[i].written()) continue;
     const bool is_next = code_[code_.operand(term, i)].kind == TermKind::Next;
     shown += fmt::format("{}{}", shown.empty() ? "" : ", ", is_next ? "next" : std::to_string(at[i]));
   }
@@ -449,7 +504,7 @@ void OrderWriter::refuse(std::uint32_t kind, const Index& at, std::uint32_t n) {
                     {code_.ops[kind].name_span, "declared here, for some indices only"});
   const std::uint32_t runs_on = device(facts, kind, at, n);
   if (runs_on != device_) {
-    const Label label = facts.by_stage
+    const Label label = facts.by_stage || facts.replica_stride > 0
                             ? Label{code_.place->span, fmt::format("stage {} is placed here", at[facts.stage])}
                             : Label{code_.ops[kind].name_span, "declared here"};
     evaluator_.fail("wrong-device", statement_->span,

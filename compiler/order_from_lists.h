@@ -41,6 +41,8 @@ class OrderWriter {
   struct Block {
     OrderKind kind = OrderKind::List;
     std::vector<OpId> ops;
+    /// As OrderBlock::pairs, in the order of the text.
+    std::vector<std::uint32_t> pairs;
     /// By op, if the block has slots: the slot, and the statement.
     std::vector<Rational> slots;
     std::vector<const StatementCode*> statements;
@@ -49,7 +51,7 @@ class OrderWriter {
   /// What writing needs to know of a kind, packed.
   struct Facts {
     std::uint32_t first = 0;
-    /// Number of indices.
+    /// Number of indices that are written.
     std::uint32_t count = 0;
     Index strides = {};
     Index extents = {};
@@ -58,6 +60,8 @@ class OrderWriter {
     bool by_stage = false;
     std::uint32_t stage = 0;
     std::uint32_t microbatch = 0;
+    /// The step of the replica, which is the one of the device in hand; 0 if there is none.
+    std::uint32_t replica_stride = 0;
     /// First numbers of what it runs: its parts, or itself.
     std::vector<std::uint32_t> runs;
   };
@@ -76,6 +80,8 @@ class OrderWriter {
   void repeat(const StatementCode& statement, Block& block);
   void for_each(const StatementCode& statement, Block& block);
   void op(const StatementCode& statement, Block& block);
+  void pair(const StatementCode& statement, TermId id, Block& block);
+  void write(TermId id);
   void stars(const Term& term, Index& at, const std::vector<std::uint32_t>& order, std::size_t k);
   void next(const Term& term, TermId id, Index& at, std::uint32_t which);
   void all_next(const Term& term, TermId id, Index& at, const std::vector<std::uint32_t>& which);
@@ -88,14 +94,20 @@ class OrderWriter {
     return false;
   }
   std::uint32_t device(const Facts& facts, std::uint32_t kind, const Index& at, std::uint32_t number) const {
-    return facts.by_stage ? world_.placement.of(at[facts.stage], at[facts.microbatch]) : world_.device(kind, at, number);
+    if (facts.by_stage) return world_.placement.of(at[facts.stage], at[facts.microbatch]);
+    if (facts.replica_stride == 0) return world_.device(kind, at, number);
+    const bool here = world_.placement.replica(at[facts.stage], device_) != Placement::kNone;
+    return here ? device_ : world_.placement.replicas[at[facts.stage]][0];
   }
   void finish(Block& block, DeviceOrder& to);
+  void refuse_same_slots(const Block& block, const std::vector<std::uint32_t>& order);
   void limit(const ItemCode& item, DeviceOrder& to);
-  static std::uint32_t number(const Facts& facts, const Index& at) {
+  std::uint32_t number(const Facts& facts, const Index& at) const {
     std::uint32_t result = 0;
     for (std::uint32_t i = 0; i < facts.count; ++i) result += at[i] * facts.strides[i];
-    return result;
+    if (facts.replica_stride == 0) return result;
+    const std::uint32_t replica = world_.placement.replica(at[facts.stage], device_);
+    return replica == Placement::kNone ? result : result + replica * facts.replica_stride;
   }
   std::string text(std::uint32_t kind, const Index& at) const;
   void match(std::uint32_t kind, OpId op);

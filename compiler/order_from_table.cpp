@@ -45,6 +45,7 @@ class Cells {
         case IndexRole::Slice: break;
         case IndexRole::Device: at[i] = device_; break;
         case IndexRole::Other: at[i] = Cell::kNone; break;
+        case IndexRole::Replica: at[i] = replica(kind, at); break;
       }
       if (at[i] >= of.indices[i].extent) outside(cell, of, i, at[i]);
       number += at[i] * world_.strides[kind][i];
@@ -82,8 +83,18 @@ class Cells {
       at[i] = evaluator_.index(code_.operand(term, i), of.indices[i].name, of.indices[i].extent);
       number += at[i] * world_.strides[term.target][i];
     }
+    if (const KindPlace& place = world_.places[term.target]; place.rule == KindPlace::Rule::Replica) {
+      at[place.replica] = replica(term.target, at);
+      number += at[place.replica] * world_.strides[term.target][place.replica];
+    }
     check(cell, term.target, at, number);
     return {term.target, number};
+  }
+
+  /// That of the device in hand; the first, which lies elsewhere, if it has none.
+  std::uint32_t replica(std::uint32_t kind, const Index& at) const {
+    const std::uint32_t result = world_.placement.replica(at[world_.places[kind].index], device_);
+    return result == Placement::kNone ? 0 : result;
   }
 
   void check(const Cell& cell, std::uint32_t kind, const Index& at, std::uint32_t number) {
@@ -93,7 +104,7 @@ class Cells {
     const std::uint32_t device = world_.device(kind, at, number);
     if (device == device_) return;
     const KindPlace& place = world_.places[kind];
-    const Label label = place.rule == KindPlace::Rule::Stage
+    const Label label = place.rule == KindPlace::Rule::Stage || place.rule == KindPlace::Rule::Replica
                             ? Label{code_.place->span, fmt::format("stage {} is placed here", at[place.index])}
                             : Label{code_.ops[kind].name_span, "declared here"};
     evaluator_.fail("wrong-device", span(cell),
@@ -167,6 +178,8 @@ void order_from_table(Evaluator& evaluator, const Expansion& expansion, IdVector
                          fmt::format("`{}` is written a second time", world.ops.text(id)), "again",
                          first == nullptr ? Label{} : Label{cells.span(*first), "written first here"});
         }
+        if (table.cells[i].overlaps_previous)
+          block.pairs.push_back(static_cast<std::uint32_t>(block.ops.size()) - 1);
         block.ops.push_back(id);
         run[op.kind] = true;
       }

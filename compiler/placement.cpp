@@ -39,7 +39,8 @@ const Placement& Evaluator::placement() {
         if (by_microbatch) slots_[place.microbatch_slot] = Datum::whole(m);
         const Datum datum = value(place.device);
         if (datum.is_list())
-          fail("not-yet", code_.spans[place.device], "a stage on several devices is not supported by this version",
+          fail("wrong-kind", code_.spans[place.device],
+               "a microbatch runs a stage on one device; replicas come from a place that depends on the microbatch",
                datum.text());
         result.device.push_back(static_cast<std::uint16_t>(index(place.device, "device", device_count)));
         if (!keeping_) arena_.release(mark);
@@ -51,15 +52,22 @@ const Placement& Evaluator::placement() {
     place_state_ = State::New;
     throw;
   }
-  // Stages by device, each once.
+  // Stages by device, each once; and devices by stage.
   std::vector<std::uint32_t> seen(device_count, UINT32_MAX);
   std::vector<std::pair<std::uint16_t, std::uint32_t>> on;
   for (std::uint32_t s = 0; s < stage_count; ++s) {
     for (std::uint32_t m = 0; m < microbatch_count; ++m) {
       const std::uint16_t device = result.device[std::size_t(s) * microbatch_count + m];
-      if (seen[device] != s) on.push_back({device, s});
+      if (seen[device] != s) {
+        on.push_back({device, s});
+        result.replicas.items.push_back(device);
+      }
       seen[device] = s;
     }
+    std::sort(result.replicas.items.begin() + result.replicas.first.back(), result.replicas.items.end());
+    result.replicas.end_row();
+    result.most_replicas =
+        std::max(result.most_replicas, static_cast<std::uint32_t>(result.replicas[s].size()));
   }
   std::stable_sort(on.begin(), on.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   first_stage_.assign(device_count + 1, 0);

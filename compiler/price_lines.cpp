@@ -108,6 +108,8 @@ class Lines {
         result_.duration_span[KindId(line.op)] = code_.spans[line.value];
         return;
       }
+      // Of the pairs that stand in the order: pair_costs.h.
+      case ValueCode::Target::Pair: return;
       case ValueCode::Target::AllMessages:
       case ValueCode::Target::Message: {
         const IndexedValues one = values(line, {});
@@ -295,6 +297,24 @@ Rational Letters::sum_of_parts(std::uint32_t op, const std::array<std::uint32_t,
     result = *next;
   }
   return result;
+}
+
+Rational Letters::pair(std::uint32_t op, std::uint32_t other, Span span) {
+  const Code& code = evaluator_.code();
+  const auto same = [&](const ValueCode& line) {
+    return line.target == ValueCode::Target::Pair &&
+           ((line.op == op && line.other == other) || (line.op == other && line.other == op));
+  };
+  const auto line = std::find_if(code.costs.rbegin(), code.costs.rend(), same);
+  if (line == code.costs.rend()) {
+    const std::optional<Rational> sum = add(letter(op, span), letter(other, span));
+    if (!sum) evaluator_.fail("overflow", span, "the sum of the costs does not fit");
+    return *sum;
+  }
+  if (!line->slots.empty() || !line->other_slots.empty())
+    not_one_number(fmt::format("{} with {}", code.ops[op].name, code.ops[other].name), span);
+  Letters letters(evaluator_, world_, costs_);
+  return evaluator_.speaking(letters, [&] { return evaluator_.number(line->value); });
 }
 
 Rational Letters::message(std::uint32_t payload, Span span) {

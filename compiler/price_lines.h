@@ -22,6 +22,8 @@ class Letters : public Spoken {
 
   Rational letter(std::uint32_t op, Span span) override;
   Rational cost(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span) override;
+  /// A line for the pair may use any cost of the file: it is tried after all others.
+  Rational pair(std::uint32_t op, std::uint32_t other, Span span) override;
   Rational message(std::uint32_t payload, Span span) override;
   Rational metric(TermId term) override;
 

@@ -220,17 +220,28 @@ TermId Resolver::resolve(ExprId id, Speaks speaks, std::uint32_t depth) {
       leave(outside);
       return make(TermKind::Each, expr.span, slot, {item, list});
     }
-    case ExprKind::With: {
-      if (speaks == Speaks::OfResult) {
-        const TermId first = operand(0);
-        return make(TermKind::Add, expr.span, 0, {first, operand(1)});
-      }
-      error("not-yet", expr.span, "overlapped pairs (`with`) are not supported by this version");
-      return TermId();
-    }
+    case ExprKind::With: return resolve_pair_cost(expr, speaks);
   }
   STAVE_CHECK(false, "an expression of no kind");
   return TermId();
+}
+
+/// `(F with B)` in an `expect`: the two letters.
+TermId Resolver::resolve_pair_cost(const Expr& expr, Speaks speaks) {
+  std::vector<TermId> letters;
+  for (ExprId id : expr.operands) {
+    const Expr& letter = (*ast_)[id];
+    if (speaks == Speaks::Plain || letter.kind != ExprKind::Name) {
+      error("op-as-value", letter.span,
+            speaks == Speaks::Plain ? "an overlapped pair is no value here"
+                                    : "the cost of a pair is asked for by the letters of its ops, as `(F with B)`");
+      return TermId();
+    }
+    const std::uint32_t number = op_number(letter.name);
+    if (number == kNoSlot) return TermId();
+    letters.push_back(make(TermKind::OpName, letter.span, number, {}));
+  }
+  return make(TermKind::PairCost, expr.span, 0, letters);
 }
 
 TermId Resolver::resolve_name(const Expr& expr, Speaks speaks, std::uint32_t depth) {
@@ -474,8 +485,8 @@ TermId Resolver::resolve_op(ExprId id, std::uint32_t depth) {
   const Expr& expr = (*ast_)[id];
   if (deep(expr.span, depth)) return TermId();
   if (expr.kind == ExprKind::With) {
-    error("not-yet", expr.span, "overlapped pairs (`with`) are not supported by this version");
-    return TermId();
+    const TermId first = resolve_op(expr.operands[0], depth + 1);
+    return make(TermKind::Pair, expr.span, 0, {first, resolve_op(expr.operands[1], depth + 1)});
   }
   if (expr.kind == ExprKind::Conditional) {
     const TermId yes = resolve_op(expr.operands[0], depth + 1);
@@ -501,18 +512,6 @@ TermId Resolver::resolve_op(ExprId id, std::uint32_t depth) {
   if (binding->meaning != Meaning::Op) {
     error("not-an-op", expr.span, fmt::format("`{}` is a value, and an op is needed here", expr.name.name), "",
           {binding->span, "given here"});
-    return TermId();
-  }
-  const OpCode& op = code_.ops[binding->number];
-  if (op.optional) {
-    error("not-yet", expr.span,
-          fmt::format("`{}` is optional, and optional ops in an order are not supported by this version", op.name));
-    return TermId();
-  }
-  if (!op.stream.empty()) {
-    error("not-yet", expr.span,
-          fmt::format("`{}` runs on stream {}, and ops beside the computing are not supported by this version", op.name,
-                      op.stream));
     return TermId();
   }
   return op_term(expr, binding->number, TermKind::Op, Speaks::Plain, depth);

@@ -87,6 +87,7 @@ class Resolver {
  private:
   TermId make(TermKind kind, Span span, std::uint32_t target, const std::vector<TermId>& operands);
   TermId resolve(ExprId id, Speaks speaks, std::uint32_t depth);
+  TermId resolve_pair_cost(const Expr& expr, Speaks speaks);
   TermId resolve_name(const Expr& expr, Speaks speaks, std::uint32_t depth);
   TermId resolve_call(const Expr& expr, Speaks speaks, std::uint32_t depth);
   TermId resolve_metric(const Expr& expr, const MetricInfo& metric, std::uint32_t depth);

@@ -31,7 +31,7 @@ ExprId call(Ast& ast, const OpSet& ops, OpId op) {
   result.kind = ExprKind::Call;
   result.name.name = kind.name;
   for (std::size_t i = 0; i < kind.indices.size(); ++i) {
-    if (kind.indices[i].role == IndexRole::Slice && kind.indices[i].extent == 1) continue;
+    if (!kind.indices[i].written()) continue;
     Expr number;
     number.value = Rational(name.index[i]);
     result.operands.push_back(ast.exprs.push_back(std::move(number)));
@@ -48,6 +48,7 @@ TableDecl written_out(Ast& ast, const Table& table) {
   }
   static_assert(kMaxKinds < Cell::kNoLetter);
   decl.cells.reserve(table.size());
+  const std::vector<std::uint32_t> block_of = blocks_of(table);
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
     TableRow row;
     row.device = d;
@@ -55,8 +56,11 @@ TableDecl written_out(Ast& ast, const Table& table) {
     const auto ops = table.on(DeviceId(d));
     bool several = false;
     for (OpId op : ops) several = several || table.ops.stage(op) != table.ops.stage(ops[0]);
-    for (OpId op : ops) {
+    for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
+      const OpId op = table.entries[position];
       Cell cell;
+      cell.overlaps_previous = position > table.first[d] && !block_of.empty() && block_of[position] != UINT32_MAX &&
+                               block_of[position] == block_of[position - 1];
       const KindId kind = table.ops.kind_of(op);
       cell.letter = static_cast<std::uint8_t>(kind.value);
       if (is_short[kind.value]) {

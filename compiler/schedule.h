@@ -44,6 +44,8 @@ struct OrderBlock {
   OrderKind kind = OrderKind::List;
   /// A list: in order. `any`, `fill`: lowest `at` first, then as written.
   std::vector<OpId> ops;
+  /// Of a list: the rising indices into `ops` of those that overlap with the one after them.
+  std::vector<std::uint32_t> pairs;
 };
 
 struct DeviceOrder {
@@ -52,14 +54,29 @@ struct DeviceOrder {
   /// `limit activations`, `limit memory`; none without.
   std::optional<Rational> activation_limit;
   std::optional<Rational> memory_limit;
+  /// `limit versions`: how many versions of a stage's weights it keeps, the newest among them.
+  std::optional<Rational> version_limit;
   Span activation_limit_span;
   Span memory_limit_span;
+  Span version_limit_span;
+};
+
+/// What an overlapped pair of the order costs.
+struct PairCost {
+  /// The op written first, and the other.
+  OpId first;
+  OpId second;
+  Rational duration;
+  /// The value that gave it, where the file says one.
+  Span span;
 };
 
 /// What each kind costs and takes. Shape: one entry a kind.
 struct CostSet {
   /// Duration, freezing included; a fused op has the sum of its parts unless given.
   IdVector<KindId, IndexedValues> duration;
+  /// Of every overlapped pair that stands in the order, by rising first op.
+  std::vector<PairCost> pairs;
   /// Of a message between two devices, by payload (Schedule::payloads).
   std::vector<Rational> message;
   /// The values that gave them, where the file or the command line says them.

@@ -19,7 +19,7 @@ class Boxes {
     const OpCode& op = evaluator_.code().ops[number];
     op_ = &op;
     extents_ = {};
-    partial_ = op.condition.valid();
+    partial_ = op.condition.valid() || has_route(op);
     ragged_ = false;
     for (const IndexCode& index : op.indices) ragged_ = ragged_ || index.ragged;
     if (!ragged_) {
@@ -38,6 +38,17 @@ class Boxes {
     for (std::uint32_t part : op.parts) kind.parts.push_back(KindId(part));
     for (std::size_t i = 0; i < op.indices.size(); ++i)
       kind.indices.push_back({op.indices[i].name, op.indices[i].role, extents_[i]});
+    if (runs_on_replicas(op)) {
+      if (kind.indices.size() == kMaxIndices)
+        evaluator_.fail("argument-count", op.name_span,
+                        fmt::format("`{}` runs on every replica of its stage, which is an index more than the {} that "
+                                    "an op can have",
+                                    op.name, kMaxIndices));
+      extents_[kind.indices.size()] = world_.placement.most_replicas;
+      kind.indices.push_back({"replica", IndexRole::Replica, world_.placement.most_replicas});
+      partial_ = true;
+    }
+    const std::size_t indices = kind.indices.size();
     if (!world_.ops.add(std::move(kind))) {
       // The author's word for it is the number of microbatches, if it counts.
       const std::optional<SettingCode>& setting =
@@ -59,7 +70,7 @@ class Boxes {
     }
     Index& strides = world_.strides.emplace_back();
     std::uint32_t stride = 1;
-    for (std::size_t i = op.indices.size(); i-- > 0;) {
+    for (std::size_t i = indices; i-- > 0;) {
       strides[i] = stride;
       stride *= std::max<std::uint32_t>(1, extents_[i]);
     }
@@ -75,10 +86,15 @@ class Boxes {
     if (world_.exists.empty()) world_.exists.assign(world_.ops.size(), true);
     for (std::uint32_t n = 0; n < kind.count; ++n) world_.exists[kind.first + n] = false;
     each(0, [&] {
+      if (has_route(op) &&
+          !world_.routes.visited(at_[stage_of(op)], at_[index_of(op, IndexRole::Microbatch)]))
+        return;
       if (op.condition.valid() && !evaluator_.truth(op.condition)) return;
       std::uint32_t n = kind.first;
       for (std::size_t i = 0; i < op.indices.size(); ++i) n += at_[i] * world_.strides[number][i];
-      world_.exists[n] = true;
+      // The replica, if there are any, is the last index.
+      const std::size_t replicas = kind.extent(IndexRole::Replica) > 0 ? world_.placement.replicas[at_[stage_of(op)]].size() : 1;
+      for (std::size_t r = 0; r < replicas; ++r) world_.exists[n + r] = true;
     });
   }
 
@@ -102,6 +118,10 @@ class Boxes {
         place.rule = role == IndexRole::Device ? KindPlace::Rule::Device : KindPlace::Rule::Stage;
         place.index = static_cast<std::uint32_t>(i);
         if (role == IndexRole::Stage && world_.placement.by_microbatch()) find_microbatch(op, place);
+        if (runs_on_replicas(op)) {
+          place.rule = KindPlace::Rule::Replica;
+          place.replica = static_cast<std::uint32_t>(op.indices.size());
+        }
         return;
       }
     }
@@ -111,20 +131,29 @@ class Boxes {
   }
 
  private:
+  static std::size_t index_of(const OpCode& op, IndexRole role) {
+    std::size_t i = 0;
+    while (i < op.indices.size() && op.indices[i].role != role) ++i;
+    return i;
+  }
+  static std::size_t stage_of(const OpCode& op) { return index_of(op, IndexRole::Stage); }
+
+  /// Exists only where its microbatch visits its stage.
+  bool has_route(const OpCode& op) const {
+    return world_.routes.given() && stage_of(op) < op.indices.size() &&
+           index_of(op, IndexRole::Microbatch) < op.indices.size();
+  }
+
+  /// Has a stage and nothing that says on which of its devices.
+  bool runs_on_replicas(const OpCode& op) const {
+    const auto has = [&](IndexRole role) { return index_of(op, role) < op.indices.size(); };
+    return world_.placement.by_microbatch() && has(IndexRole::Stage) && !has(IndexRole::Microbatch) &&
+           !has(IndexRole::Device) && !op.device.valid();
+  }
+
   void find_microbatch(const OpCode& op, KindPlace& place) {
-    for (std::size_t i = 0; i < op.indices.size(); ++i) {
-      if (op.indices[i].role != IndexRole::Microbatch) continue;
-      place.microbatch = static_cast<std::uint32_t>(i);
-      return;
-    }
-    // It runs on every replica; left out, nothing asks where.
-    if (!op.optional)
-      evaluator_.fail("not-yet", op.name_span,
-                      fmt::format("`{}` has a stage and no microbatch, and the place depends on the microbatch: an op "
-                                  "on every replica is not supported by this version",
-                                  op.name));
-    place.rule = KindPlace::Rule::Listed;
-    place.listed.assign(world_.ops.kinds().raw()[world_.places.size() - 1].count, 0);
+    const std::size_t i = index_of(op, IndexRole::Microbatch);
+    if (i < op.indices.size()) place.microbatch = static_cast<std::uint32_t>(i);
   }
 
   std::uint64_t too_many() const {
@@ -209,6 +238,7 @@ World make_world(Evaluator& evaluator) {
   World world;
   world.devices = evaluator.devices();
   if (evaluator.code().place) world.placement = evaluator.placement();
+  world.routes = find_routes(evaluator);
   const std::uint32_t kinds = static_cast<std::uint32_t>(evaluator.code().ops.size());
   Boxes boxes(evaluator, world);
   for (std::uint32_t k = 0; k < kinds; ++k) boxes.add(k);
@@ -224,6 +254,14 @@ std::vector<std::uint16_t> devices_of_ops(const World& world) {
     const KindPlace& place = world.places[k];
     if (place.rule == KindPlace::Rule::Listed) {
       std::copy(place.listed.begin(), place.listed.end(), result.begin() + kind.first);
+      continue;
+    }
+    if (place.rule == KindPlace::Rule::Replica) {
+      for (std::uint32_t n = 0; n < kind.count; ++n) {
+        const auto index = [&](std::uint32_t i) { return n / world.strides[k][i] % kind.indices[i].extent; };
+        const auto row = world.placement.replicas[index(place.index)];
+        result[kind.first + n] = row[std::min<std::size_t>(index(place.replica), row.size() - 1)];
+      }
       continue;
     }
     if (place.rule == KindPlace::Rule::Stage && world.placement.by_microbatch()) {

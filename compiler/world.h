@@ -7,16 +7,19 @@
 
 #include "compiler/evaluate.h"
 #include "compiler/placement.h"
+#include "compiler/routes.h"
 #include "core/op_set.h"
 
 namespace stave {
 
 /// What decides the device of the ops of a kind.
 struct KindPlace {
-  enum class Rule : std::uint8_t { Stage, Device, Listed };
+  enum class Rule : std::uint8_t { Stage, Device, Listed, Replica };
   Rule rule = Rule::Stage;
-  /// Stage, Device: the index that counts.
+  /// Stage, Device: the index that counts; Replica: that of the stage.
   std::uint32_t index = 0;
+  /// Replica: the index that says which; the last.
+  std::uint32_t replica = 0;
   /// Stage: the index of the microbatch, on which the place may depend too.
   std::uint32_t microbatch = 0;
   /// Listed: by number of the op within its kind.
@@ -34,8 +37,11 @@ struct World {
   /// Shape: [kind].
   std::vector<KindPlace> places;
   Placement placement;
+  Routes routes;
   /// Step of each index in the number of an op. Shape: [kind][index].
   std::vector<std::array<std::uint32_t, kMaxIndices>> strides;
+  /// The order has ops of the kind; others are optional, and nothing waits for them. Shape: [kind]; set with the order.
+  std::vector<bool> runs;
 
   std::uint32_t device(std::uint32_t kind, const std::array<std::uint32_t, kMaxIndices>& index,
                        std::uint32_t number) const {
@@ -44,6 +50,7 @@ struct World {
       case KindPlace::Rule::Stage: return placement.of(index[place.index], index[place.microbatch]);
       case KindPlace::Rule::Device: return index[place.index];
       case KindPlace::Rule::Listed: return place.listed[number];
+      case KindPlace::Rule::Replica: return placement.replicas[index[place.index]][index[place.replica]];
     }
     return 0;
   }

@@ -73,7 +73,7 @@ std::string OpSet::text(OpId op) const {
   std::string result = kind.name + "(";
   bool first = true;
   for (std::size_t i = 0; i < kind.indices.size(); ++i) {
-    if (kind.indices[i].role == IndexRole::Slice && kind.indices[i].extent == 1) continue;
+    if (!kind.indices[i].written()) continue;
     if (!first) result += ", ";
     first = false;
     result += std::to_string(taken_apart.index[i]);

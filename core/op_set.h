@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/ids.h"
@@ -18,14 +19,21 @@ inline constexpr std::size_t kMaxIndices = 4;
 /// Most ops a schedule may have, over all kinds and index values.
 inline constexpr std::uint32_t kMaxOps = 1u << 26;
 
-/// What an index counts. Only the first three have a meaning to the executor and to tables.
-enum class IndexRole : std::uint8_t { Stage, Microbatch, Slice, Device, Other };
+/// The stream whose ops, of one stage, run on all its replicas at once: the reduction of gradients.
+inline constexpr std::string_view kReduceStream = "reduce";
+
+/// What an index counts. Only the first three have a meaning to the executor and to tables. Replica is written nowhere:
+/// an op of a stage and of no microbatch, where microbatches place the stage on several devices, runs on each of them.
+enum class IndexRole : std::uint8_t { Stage, Microbatch, Slice, Device, Other, Replica };
 
 struct OpIndex {
   std::string name;
   IndexRole role = IndexRole::Other;
   /// Values run from 0 to extent - 1.
   std::uint32_t extent = 0;
+
+  /// Whether an author writes its value.
+  bool written() const { return role != IndexRole::Replica && (role != IndexRole::Slice || extent != 1); }
 };
 
 struct OpKind {
@@ -37,6 +45,7 @@ struct OpKind {
   bool optional = false;
   /// Stream it runs on; empty is the compute stream.
   std::string stream;
+
   /// Number of values of the index that plays `role`; 0 if it has none.
   std::uint32_t extent(IndexRole role) const {
     for (const OpIndex& index : indices)
@@ -86,7 +95,7 @@ class OpSet {
   std::uint32_t stage(OpId op) const { return index(op, IndexRole::Stage); }
   std::uint32_t microbatch(OpId op) const { return index(op, IndexRole::Microbatch); }
 
-  /// As an author writes it: "F(0, 3)"; a slice index of extent 1 is left out.
+  /// As an author writes it: "F(0, 3)"; a slice index of extent 1 is left out, and so is that of a replica.
   std::string text(OpId op) const;
 
  private:

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/ids.h"
+#include "core/rows.h"
 #include "core/sizes.h"
 #include "core/table.h"
 
@@ -42,19 +42,6 @@ struct SlotUse {
   friend bool operator==(const SlotUse&, const SlotUse&) = default;
 };
 
-/// Rows of unlike length, packed: row i is items[first[i]] .. items[first[i + 1] - 1].
-template <class T>
-struct Rows {
-  std::vector<std::uint32_t> first = {0};
-  std::vector<T> items;
-
-  std::size_t size() const { return first.size() - 1; }
-  std::span<const T> operator[](std::size_t i) const {
-    return std::span<const T>(items).subspan(first[i], first[i + 1] - first[i]);
-  }
-  void end_row() { first.push_back(static_cast<std::uint32_t>(items.size())); }
-};
-
 struct Program {
   Table table;
   Sizes sizes;
@@ -80,6 +67,12 @@ struct Program {
   Rows<SlotUse> writes;
   /// For every position: the slot that holds the activations of its (stage, microbatch, slice) from F to W, or none.
   std::vector<std::uint32_t> stash;
+
+  /// For every position: the version of its stage's weights that a forward reads, and what works on its activations;
+  /// and the version that an optimizer step makes (the v-th of a stage on its device makes version v, 0 is that of the
+  /// start). UINT32_MAX of other ops; both empty if nothing in the table is updated or received.
+  std::vector<std::uint32_t> reads_version;
+  std::vector<std::uint32_t> makes_version;
 
   /// Number of slots of every device: messages and handed-over values, by payload; and stashes.
   struct Slots {

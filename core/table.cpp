@@ -23,4 +23,12 @@ std::vector<std::uint32_t> positions_of(const Table& table) {
   return result;
 }
 
+std::vector<std::uint32_t> blocks_of(const Table& table) {
+  if (table.blocks.size() == 0) return {};
+  std::vector<std::uint32_t> result(table.size(), UINT32_MAX);
+  for (std::uint32_t b = 0; b < table.blocks.size(); ++b)
+    for (std::uint32_t position : table.blocks[b]) result[position] = b;
+  return result;
+}
+
 }  // namespace stave

@@ -8,6 +8,7 @@
 
 #include "core/ids.h"
 #include "core/op_set.h"
+#include "core/rows.h"
 
 namespace stave {
 
@@ -17,6 +18,10 @@ struct Table {
   std::vector<OpId> entries;
   /// Shape: devices + 1. Device d owns entries first[d] .. first[d + 1] - 1. An index into `entries` is a *position*.
   std::vector<std::uint32_t> first = {0};
+  /// Entries that run as one: they start together, once all of them may, and end together. Rows of rising positions, at
+  /// least two each. An overlapped pair stands next to each other on one device; the entries of a reduction stand on
+  /// the devices of the replicas.
+  Rows<std::uint32_t> blocks;
 
   std::uint32_t devices() const { return static_cast<std::uint32_t>(first.size() - 1); }
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries.size()); }
@@ -30,5 +35,8 @@ struct Table {
 /// For every op number the position that runs it (a part of a fused op: the position of the whole), or OpId::kNone.
 /// Shape: ops.size(). An op that stands twice gets its first position.
 std::vector<std::uint32_t> positions_of(const Table& table);
+
+/// For every position the row of `blocks` it is in, or UINT32_MAX. Shape: table.size(); empty if there are no blocks.
+std::vector<std::uint32_t> blocks_of(const Table& table);
 
 }  // namespace stave

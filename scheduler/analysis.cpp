@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/weights.h"
+#include "core/lanes.h"
+
 namespace stave {
 
 namespace {
@@ -19,6 +22,8 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
   report.ticks_per_unit = timeline.ticks_per_unit;
   report.messages = static_cast<std::uint32_t>(program.messages.size());
   report.count.assign(table.ops.kinds().size(), 0);
+  const Lanes lanes(table);
+  const std::vector<std::uint32_t> block_of = blocks_of(table);
   Int128 all_busy = 0;
   Ticks most_busy = 0;
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
@@ -29,10 +34,13 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
       ++report.count[kind];
       report.iteration = std::max(report.iteration, timeline.end[position]);
       if (table.ops.kinds()[kind].optional) continue;
-      if (!started) device.first = timeline.start[position];
+      device.first = started ? std::min(device.first, timeline.start[position]) : timeline.start[position];
       started = true;
-      device.last = timeline.end[position];
-      device.busy += timeline.end[position] - timeline.start[position];
+      device.last = std::max(device.last, timeline.end[position]);
+      // The two of a pair are one stretch of computing; what runs on a stream is none.
+      const bool pairs = !block_of.empty() && position > table.first[d] && block_of[position] != UINT32_MAX &&
+                         block_of[position] == block_of[position - 1];
+      if (lanes.computes(position) && !pairs) device.busy += timeline.end[position] - timeline.start[position];
     }
     device.peak_activations = program.slots[DeviceId(d)].stash;
     report.makespan = std::max(report.makespan, device.last);
@@ -45,7 +53,9 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
   report.span_bubble = less_than_whole(most_busy, report.span);
   const IdVector<DeviceId, Idle> idle = attribute_idle(program, timeline, report.makespan);
   for (std::uint32_t d = 0; d < table.devices(); ++d) report.devices[DeviceId(d)].idle = idle[DeviceId(d)];
-  report.peak_memory = peak_memory(schedule, table, sink);
+  report.staleness =
+      staleness(schedule, table, {program.makes_version, program.reads_version, std::vector<bool>()});
+  report.peak_memory = peak_memory(schedule, program, timeline, sink);
   return report;
 }
 
@@ -77,11 +87,12 @@ std::optional<Rational> ReportMetrics::value(const MetricQuery& query) const {
       return Rational(report_.messages);
     case Metric::Count:
       return Rational(report_.count[query.kind]);
+    case Metric::Staleness:
+      return Rational(report_.staleness[*query.first]);
     case Metric::Period:
     case Metric::Bytes:
     case Metric::Bound:
     case Metric::Gap:
-    case Metric::Staleness:
       return std::nullopt;
   }
   return std::nullopt;

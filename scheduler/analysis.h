@@ -46,6 +46,8 @@ struct Report {
   IdVector<DeviceId, DeviceReport> devices;
   /// None if the sizes are beyond exact arithmetic.
   std::optional<IdVector<DeviceId, PeakMemory>> peak_memory;
+  /// Most updates of each stage between the weights a microbatch read and the update that uses its gradient.
+  std::vector<std::uint32_t> staleness;
   /// Entries of each kind.
   IdVector<KindId, std::uint32_t> count;
 };

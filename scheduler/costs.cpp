@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string>
 
+#include "core/check.h"
+
 namespace stave {
 
 namespace {
@@ -36,6 +38,8 @@ std::optional<Span> first_refused(const Schedule& schedule, Visit&& visit) {
       if (!visit(value, schedule.ops.kinds()[KindId(k)].count / kind.values.size() + 1))
         return at(costs.duration_span, KindId(k));
   }
+  for (const PairCost& pair : costs.pairs)
+    if (!visit(pair.duration, 1)) return pair.span;
   for (std::size_t p = 0; p < costs.message.size(); ++p)
     if (!visit(costs.message[p], schedule.needs.items.size()))
       return p < costs.message_span.size() ? costs.message_span[p] : Span();
@@ -53,6 +57,19 @@ std::nullopt_t refuse(Diagnostics& sink, Span span, std::string why) {
 }
 
 }  // namespace
+
+Ticks Costs::of_pair(OpId first) const {
+  const auto found = std::lower_bound(pairs.begin(), pairs.end(), std::pair(first, Ticks(0)));
+  STAVE_CHECK(found != pairs.end() && found->first == first, "an overlapped pair without a cost");
+  return found->second;
+}
+
+Ticks Costs::of_several(const Table& table, std::span<const std::uint32_t> block) const {
+  if (table.device_of(block[0]) == table.device_of(block[1])) return of_pair(table.entries[block[0]]);
+  Ticks longest = 0;
+  for (std::uint32_t position : block) longest = std::max(longest, of(table.ops, table.entries[position]));
+  return longest;
+}
 
 std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink) {
   Tick tick;
@@ -79,6 +96,8 @@ std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink) {
     for (Rational value : kind.values) ticks.values.push_back(static_cast<Ticks>(in_ticks(value)));
     costs.kinds.push_back(std::move(ticks));
   }
+  for (const PairCost& pair : schedule.costs.pairs)
+    costs.pairs.push_back({pair.first, static_cast<Ticks>(in_ticks(pair.duration))});
   for (Rational value : schedule.costs.message) costs.message.push_back(static_cast<Ticks>(in_ticks(value)));
   return costs;
 }

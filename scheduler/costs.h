@@ -4,12 +4,15 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "compiler/diagnostics.h"
 #include "compiler/schedule.h"
 #include "core/ids.h"
 #include "core/op_set.h"
+#include "core/table.h"
 #include "core/ticks.h"
 
 namespace stave {
@@ -33,12 +36,25 @@ struct Costs {
   /// By payload.
   std::vector<Ticks> message;
 
+  /// Of an overlapped pair, by its first op; sorted.
+  std::vector<std::pair<OpId, Ticks>> pairs;
+
   /// Duration of an op. Cost: a few ns where it is the same for all of its kind.
   Ticks of(const OpSet& ops, OpId op) const {
     const KindTicks& ticks = kinds[ops.kind_of(op)];
     if (ticks.values.size() == 1) return ticks.values[0];
     return ticks.values[ticks.at(ops.name(op))];
   }
+  /// Of an overlapped pair, by its first op.
+  Ticks of_pair(OpId first) const;
+  /// Of one position, or of a block of them (Table::blocks).
+  Ticks of_block(const Table& table, std::span<const std::uint32_t> block) const {
+    if (block.size() == 1) return of(table.ops, table.entries[block[0]]);
+    return of_several(table, block);
+  }
+
+ private:
+  Ticks of_several(const Table& table, std::span<const std::uint32_t> block) const;
 };
 
 /// None, with a diagnostic in `sink`, if the ticks of all ops together would not fit.

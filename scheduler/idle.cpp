@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/lanes.h"
+
 namespace stave {
 
 namespace {
@@ -20,29 +22,42 @@ std::vector<bool> forward_kinds(const OpSet& ops) {
 class Attribution {
  public:
   Attribution(const Program& program, const Timeline& times)
-      : program_(program), times_(times), forward_(forward_kinds(program.table.ops)) {}
+      : program_(program), times_(times), lanes_(program.table), forward_(forward_kinds(program.table.ops)) {}
 
+  /// Of its computing: what runs beside it does not keep it from idling.
   Idle of(DeviceId device, Ticks makespan) const {
-    const std::uint32_t begin = program_.table.first[device.value];
-    const std::uint32_t end = program_.table.first[device.value + 1];
     Idle idle = {};
-    if (begin == end) {
+    std::uint32_t first = Lanes::kNone;
+    std::uint32_t last = Lanes::kNone;
+    std::uint32_t last_forward = 0;
+    for (std::uint32_t at = lanes_.head(device.value); at != Lanes::kNone; at = lanes_.next(at)) {
+      if (!counts(at)) continue;
+      if (first == Lanes::kNone) first = at;
+      last = at;
+      if (is_forward(at)) last_forward = at;
+    }
+    if (first == Lanes::kNone) {
       add(idle, IdleCause::Imbalance, makespan);
       return idle;
     }
-    std::uint32_t last_forward = begin;
-    for (std::uint32_t position = begin; position < end; ++position)
-      if (is_forward(position)) last_forward = position;
-    add(idle, IdleCause::Filling, times_.start[begin]);
-    for (std::uint32_t position = begin + 1; position < end; ++position)
-      wait(idle, position, times_.end[position - 1], position > last_forward);
-    add(idle, IdleCause::Imbalance, makespan - times_.end[end - 1]);
+    add(idle, IdleCause::Filling, times_.start[first]);
+    std::uint32_t before = first;
+    for (std::uint32_t at = lanes_.next(first); before != last; at = lanes_.next(at)) {
+      if (!counts(at)) continue;
+      wait(idle, at, times_.end[before], at > last_forward);
+      before = at;
+    }
+    add(idle, IdleCause::Imbalance, makespan - times_.end[last]);
     return idle;
   }
 
  private:
   static void add(Idle& idle, IdleCause cause, Ticks time) { idle[static_cast<std::size_t>(cause)] += time; }
 
+  /// Optional ops are no part of the makespan.
+  bool counts(std::uint32_t position) const {
+    return !program_.table.ops.kind(program_.table.entries[position]).optional;
+  }
   bool is_forward(std::uint32_t position) const {
     return forward_[program_.table.ops.kind_of(program_.table.entries[position]).value];
   }
@@ -62,6 +77,7 @@ class Attribution {
 
   const Program& program_;
   const Timeline& times_;
+  const Lanes lanes_;
   std::vector<bool> forward_;
 };
 

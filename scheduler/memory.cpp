@@ -1,12 +1,16 @@
 #include "scheduler/memory.h"
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "compiler/code.h"
 #include "compiler/expansion.h"
+#include "core/lanes.h"
 
 namespace stave {
 
@@ -30,8 +34,8 @@ class Scale {
 };
 
 /// The sizes of a kind's ops, scaled.
-struct Sizes {
-  explicit Sizes(const IndexedValues& values, const Scale& scale) : stride(values.stride) {
+struct KindSizes {
+  explicit KindSizes(const IndexedValues& values, const Scale& scale) : stride(values.stride) {
     for (Rational value : values.values) scaled.push_back(scale(value));
     if (scaled.empty()) scaled.push_back(0);
   }
@@ -44,6 +48,92 @@ struct Sizes {
   }
   std::vector<Int128> scaled;
   std::array<std::uint32_t, kMaxIndices> stride;
+};
+
+/// What a device holds changes by `size` at the start, or the end, of an entry.
+struct Change {
+  std::uint32_t position = 0;
+  bool at_end = false;
+  Int128 size = 0;
+};
+
+/// By time; at one time what ends gives back before what starts takes, and an entry of no length does both in turn.
+void sort(std::vector<Change>& changes, const Timeline& timeline) {
+  const auto key = [&](const Change& change) {
+    const Ticks start = timeline.start[change.position];
+    const Ticks end = timeline.end[change.position];
+    const int phase = start == end ? 1 : change.at_end ? 0 : 2;
+    return std::tuple(change.at_end ? end : start, phase, change.position, change.at_end);
+  };
+  std::sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) { return key(a) < key(b); });
+}
+
+/// The weights that each device holds: those of its stages, of every version that is still needed, and those received.
+class WeightSizes {
+ public:
+  WeightSizes(const Schedule& schedule, const Program& program, const Scale& scale) : program_(program) {
+    const auto& sizes = schedule.costs.weights;
+    if (std::any_of(sizes.begin(), sizes.end(), [](Rational size) { return size != Rational(0); }))
+      for (Rational size : sizes) sizes_.push_back(scale(size));
+  }
+
+  /// What is held all the time; what comes and goes is added to `changes`.
+  Int128 of_device(std::uint32_t d, std::vector<Change>& changes) const {
+    if (sizes_.empty()) return 0;
+    const Table& table = program_.table;
+    std::vector<bool> resident(sizes_.size(), false);
+    // First and last reader of every version of a stage, and the entry that makes it.
+    struct Version {
+      std::uint32_t first = OpId::kNone;
+      std::uint32_t last = OpId::kNone;
+      std::uint32_t made = OpId::kNone;
+    };
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Version> versions;
+    std::vector<std::uint32_t> newest(sizes_.size(), 0);
+    for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
+      const std::uint32_t stage = table.ops.stage(table.entries[position]);
+      if (stage >= sizes_.size()) continue;
+      if (program_.reads_version.empty()) {
+        resident[stage] = true;
+        continue;
+      }
+      const std::uint32_t read = program_.reads_version[position];
+      const std::uint32_t made = program_.makes_version[position];
+      if (made != UINT32_MAX) {
+        versions[{stage, made}].made = position;
+        newest[stage] = made;
+        resident[stage] = true;
+      }
+      if (read == UINT32_MAX) continue;
+      Version& version = versions[{stage, read}];
+      if (version.first == OpId::kNone) version.first = position;
+      version.last = position;
+    }
+    Int128 result = 0;
+    for (const auto& [key, version] : versions) {
+      const auto& [stage, number] = key;
+      // Made elsewhere: there from its first reader to its last.
+      const bool received = version.made == OpId::kNone && number > 0;
+      const auto next = versions.find({stage, number + 1});
+      const bool replaced = next != versions.end() && next->second.made != OpId::kNone;
+      if (number == 0 && !received) resident[stage] = true;
+      if (received) {
+        changes.push_back({version.first, false, sizes_[stage]});
+        changes.push_back({version.last, true, -sizes_[stage]});
+      } else if (replaced && version.last != OpId::kNone && version.last > next->second.made) {
+        // Read after the next was made beside it.
+        changes.push_back({next->second.made, false, sizes_[stage]});
+        changes.push_back({version.last, true, -sizes_[stage]});
+      }
+    }
+    for (std::size_t stage = 0; stage < resident.size(); ++stage)
+      if (resident[stage]) result += sizes_[stage];
+    return result;
+  }
+
+ private:
+  const Program& program_;
+  std::vector<Int128> sizes_;
 };
 
 /// Where the file says what an op takes; none if it says nothing.
@@ -65,8 +155,9 @@ std::nullopt_t refuse(const Schedule& schedule, Diagnostics* sink, std::string m
 
 }  // namespace
 
-std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table,
-                                                          Diagnostics* sink) {
+std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Program& program,
+                                                          const Timeline& timeline, Diagnostics* sink) {
+  const Table& table = program.table;
   const CostSet& costs = schedule.costs;
   Scale scale;
   for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
@@ -75,37 +166,45 @@ std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedu
   for (Rational value : costs.weights) scale.add(value);
   if (!scale.fits())
     return refuse(schedule, sink, "the sizes of memory have no common denominator that fits into 64 bits");
-  std::vector<Sizes> taken;
-  std::vector<Sizes> given;
+  std::vector<KindSizes> taken;
+  std::vector<KindSizes> given;
   const IndexedValues none;
   for (std::uint32_t k = 0; k < table.ops.kinds().size(); ++k) {
     taken.emplace_back(k < costs.memory_taken.size() ? costs.memory_taken[KindId(k)] : none, scale);
     given.emplace_back(k < costs.memory_given.size() ? costs.memory_given[KindId(k)] : none, scale);
   }
 
+  const WeightSizes weights(schedule, program, scale);
+  const Lanes lanes(table);
   IdVector<DeviceId, PeakMemory> result;
-  std::vector<std::uint32_t> weighed_for(costs.weights.size(), UINT32_MAX);
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
-    Int128 weights = 0;
-    for (OpId op : table.on(DeviceId(d))) {
-      const std::uint32_t stage = costs.weights.empty() ? OpId::kNone : table.ops.stage(op);
-      if (stage >= weighed_for.size() || weighed_for[stage] == d) continue;
-      weighed_for[stage] = d;
-      weights += scale(costs.weights[stage]);
-    }
-    Int128 held = weights;
-    Int128 peak = weights;
+    std::vector<Change> changes;
+    Int128 held = weights.of_device(d, changes);
+    Int128 peak = held;
     PeakMemory mine;
+    const auto change = [&](const Change& each) {
+      held += each.size;
+      if (held <= peak) return;
+      peak = held;
+      mine.position = each.position;
+    };
+    // One op after the other: nothing need be sorted, and of millions nothing kept.
+    const bool in_order = lanes.plain() && table.blocks.size() == 0 && changes.empty();
     for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
       const OpId op = table.entries[position];
       const std::uint32_t kind = table.ops.kind_of(op).value;
-      held += taken[kind].of(table.ops, op);
-      if (held > peak) {
-        peak = held;
-        mine.position = position;
+      const Change start{position, false, taken[kind].of(table.ops, op)};
+      const Change end{position, true, -given[kind].of(table.ops, op)};
+      if (in_order) {
+        change(start);
+        change(end);
+        continue;
       }
-      held -= given[kind].of(table.ops, op);
+      changes.push_back(start);
+      changes.push_back(end);
     }
+    sort(changes, timeline);
+    for (const Change& each : changes) change(each);
     const std::optional<Rational> size = Rational::make(peak, scale.parts());
     if (!size)
       return refuse(schedule, sink, "the peak memory of device " + std::to_string(d) + " does not fit into 64 bits");

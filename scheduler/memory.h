@@ -1,5 +1,5 @@
-// Memory of each device over the order of its ops, in the sizes of a schedule's `memory` lines. It does not depend on
-// times: a device takes and gives back as its own ops start and end, one after the other.
+// Memory of each device over time, in the sizes of a schedule's `memory` lines: its ops take and give back as they
+// start and end, and the versions of weights that its ops still read are kept.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 #include "compiler/rational.h"
 #include "compiler/schedule.h"
 #include "core/ids.h"
-#include "core/table.h"
+#include "core/program.h"
+#include "core/timeline.h"
 
 namespace stave {
 
@@ -21,8 +22,8 @@ struct PeakMemory {
 };
 
 /// Shape: one a device. Exact; none if the sizes have no common denominator that fits into 64 bits, or the peak of a
-/// device does not: `sink`, if there is one, then says which. Cost: O(entries).
-std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Table& table,
-                                                          Diagnostics* sink = nullptr);
+/// device does not: `sink`, if there is one, then says which. Cost: a sort of the entries.
+std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Program& program,
+                                                          const Timeline& timeline, Diagnostics* sink = nullptr);
 
 }  // namespace stave

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/lanes.h"
 
 namespace stave {
 
@@ -13,26 +14,42 @@ Timeline simulate(const Program& program, const Costs& costs) {
   times.ticks_per_unit = costs.ticks_per_unit;
   times.start.resize(program.nodes());
   times.end.resize(program.nodes());
-  std::vector<bool> first_of_device(table.size(), false);
-  for (std::uint32_t d = 0; d < table.devices(); ++d)
-    if (table.first[d] < table.first[d + 1]) first_of_device[table.first[d]] = true;
+  const Lanes lanes(table);
+  const std::vector<std::uint32_t> block_of = blocks_of(table);
+  std::vector<bool> block_done(table.blocks.size(), false);
   std::vector<Ticks> last_start(program.edges.size(), 0);
 
-  for (NodeId node : program.order) {
+  const auto ready = [&](std::uint32_t node) {
+    Ticks time = 0;
+    for (NodeId before : program.waits[node]) time = std::max(time, times.end[before.value]);
+    return time;
+  };
+  const auto compute = [&](std::span<const std::uint32_t> block) {
     Ticks start = 0;
-    for (NodeId before : program.waits[node.value]) start = std::max(start, times.end[before.value]);
-    Ticks duration = 0;
+    for (const std::uint32_t position : block) {
+      start = std::max(start, ready(position));
+      if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
+        start = std::max(start, times.end[before]);
+    }
+    const Ticks end = start + costs.of_block(table, block);
+    for (const std::uint32_t position : block) {
+      times.start[position] = start;
+      times.end[position] = end;
+    }
+  };
+  for (NodeId node : program.order) {
     if (program.is_message(node)) {
       const Message& message = program.message(node);
       Ticks& previous = last_start[message.edge.value];
-      start = previous = std::max(start, previous);
-      duration = costs.message[message.payload];
-    } else {
-      if (!first_of_device[node.value]) start = std::max(start, times.end[node.value - 1]);
-      duration = costs.of(table.ops, table.entries[node.value]);
+      times.start[node.value] = previous = std::max(ready(node.value), previous);
+      times.end[node.value] = previous + costs.message[message.payload];
+    } else if (block_of.empty() || block_of[node.value] == UINT32_MAX) {
+      compute(std::span(&node.value, 1));
+    } else if (!block_done[block_of[node.value]]) {
+      // The first of a block comes after all that any of it waits for.
+      block_done[block_of[node.value]] = true;
+      compute(table.blocks[block_of[node.value]]);
     }
-    times.start[node.value] = start;
-    times.end[node.value] = start + duration;
   }
   return times;
 }

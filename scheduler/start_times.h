@@ -2,6 +2,8 @@
 // The price of a static table without lanes or slots; a Program is priced by simulate.h.
 #pragma once
 
+#include <optional>
+
 #include "compiler/schedule.h"
 #include "core/table.h"
 #include "core/timeline.h"
@@ -9,8 +11,11 @@
 
 namespace stave {
 
-/// Shape: one start and one end a position. `table` must have passed verify: an order that cannot finish is our bug.
-/// Cost: O(entries + needs).
+/// Shape: one start and one end a position. None if the order cannot finish: verify_order says why. `table` must be
+/// complete. Cost: O(entries + needs).
+std::optional<Starts> try_start_times(const Schedule& schedule, const Table& table, const Costs& costs);
+
+/// The same of a table that has passed verify: an order that cannot finish is our bug.
 Starts start_times(const Schedule& schedule, const Table& table, const Costs& costs);
 
 }  // namespace stave

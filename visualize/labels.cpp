@@ -4,7 +4,7 @@
 
 namespace stave {
 
-Labels::Labels(const Table& table) : table_(table), stages_(table.devices()) {
+Labels::Labels(const Table& table) : table_(table), stages_(table.devices()), block_of_(blocks_of(table)) {
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
     std::vector<std::uint32_t>& stages = stages_[DeviceId(d)];
     std::uint32_t last = OpId::kNone;
@@ -26,9 +26,29 @@ std::uint32_t Labels::chunk(DeviceId device, OpId op) const {
   return static_cast<std::uint32_t>(std::lower_bound(stages.begin(), stages.end(), stage) - stages.begin());
 }
 
-std::string Labels::whole(OpId op) const { return text(op, several_); }
+OpId Labels::partner(std::uint32_t position) const {
+  if (block_of_.empty() || block_of_[position] == UINT32_MAX || position + 1 == table_.size()) return OpId();
+  // The entries of a reduction stand on different devices.
+  const auto block = table_.blocks[block_of_[position]];
+  const bool pairs = block[0] == position && block[1] == position + 1 &&
+                     table_.device_of(position) == table_.device_of(position + 1);
+  return pairs ? table_.entries[position + 1] : OpId();
+}
 
-std::string Labels::without_stage(OpId op) const { return text(op, false); }
+template <class Text>
+std::string Labels::joined(std::uint32_t position, const Text& text) const {
+  const OpId other = partner(position);
+  return text(table_.entries[position]) + (other.valid() ? "+" + text(other) : "");
+}
+
+std::string Labels::whole(std::uint32_t position) const {
+  return joined(position, [&](OpId op) { return text(op, several_); });
+}
+
+std::vector<std::string> Labels::of(std::uint32_t position) const {
+  return {whole(position), joined(position, [&](OpId op) { return text(op, false); }),
+          joined(position, [&](OpId op) { return table_.ops.kind(op).name; })};
+}
 
 std::string Labels::text(OpId op, bool stage) const {
   const OpName name = table_.ops.name(op);
@@ -49,6 +69,7 @@ std::string Labels::text(OpId op, bool stage) const {
         if (kind.indices[i].extent > 1) after += "." + value;
         break;
       case IndexRole::Device:
+      case IndexRole::Replica:
         break;
       case IndexRole::Other:
         others += ":" + value;

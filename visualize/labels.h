@@ -15,12 +15,12 @@ class Labels {
   /// Cost: O(ops), once.
   explicit Labels(const Table& table);
 
-  /// The whole label; an index that is none of stage, microbatch and slice follows a colon.
-  std::string whole(OpId op) const;
-  /// Without the stage: `F0`.
-  std::string without_stage(OpId op) const;
-  /// The letter alone.
-  const std::string& letter(OpId op) const { return table_.ops.kind(op).name; }
+  /// The whole label, then shorter ones: without the stage, `F0`; the letter alone. An index that is none of stage,
+  /// microbatch and slice follows a colon. Of an overlapped pair, by its first position, both: `0F7+3B5`.
+  std::vector<std::string> of(std::uint32_t position) const;
+  std::string whole(std::uint32_t position) const;
+  /// The op that overlaps with the one at `position` and stands after it; not valid if there is none.
+  OpId partner(std::uint32_t position) const;
   /// True if the device of `position` runs ops of several stages.
   bool several_stages() const { return several_; }
   /// How many stages lower than this op's its device has: its chunk. 0 for an op without a stage.
@@ -28,10 +28,13 @@ class Labels {
 
  private:
   std::string text(OpId op, bool stage) const;
+  template <class Text>
+  std::string joined(std::uint32_t position, const Text& text) const;
 
   const Table& table_;
   /// Stages of each device, rising.
   IdVector<DeviceId, std::vector<std::uint32_t>> stages_;
+  std::vector<std::uint32_t> block_of_;
   bool several_ = false;
 };
 

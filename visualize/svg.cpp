@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "visualize/labels.h"
+#include "visualize/lines.h"
 #include "visualize/window.h"
 
 namespace stave {
@@ -68,10 +69,14 @@ class Picture {
         timeline_(timeline),
         options_(options),
         labels_(program.table),
+        lines_(program.table, timeline, 0, std::min(program.table.devices(), options.most_devices)),
         length_(last_end(program.table, timeline)),
         durations_(durations(program.table, timeline)) {
     rows_ = std::min(table_.devices(), options.most_devices);
     begin_ = std::clamp<Ticks>(options.from, 0, std::max<Ticks>(length_ - 1, 0));
+    line_of_.assign(rows_, 0);
+    for (std::uint32_t i = 0; i < lines_.all().size(); ++i)
+      if (const Lines::Line& line = lines_.all()[i]; line.lane == line.device.value) line_of_[line.device.value] = i;
     choose_end();
     choose_scale();
   }
@@ -112,7 +117,8 @@ class Picture {
     for (std::uint32_t d = 0; d < rows_; ++d) {
       const auto first = base + table_.first[d];
       const auto last = base + table_.first[d + 1];
-      result += static_cast<std::uint64_t>(std::lower_bound(first, last, end) - std::lower_bound(first, last, begin_));
+      result += static_cast<std::uint64_t>(
+          std::count_if(first, last, [&](Ticks start) { return start >= begin_ && start < end; }));
     }
     return result;
   }
@@ -121,8 +127,9 @@ class Picture {
     left_ = kMargin + static_cast<double>(fmt::format("device {}", rows_).size()) * kDigit + 6;
     std::size_t label = 2;
     for (std::uint32_t d = 0; d < rows_; ++d)
-      for (OpId op : table_.on(DeviceId(d)).first(std::min<std::size_t>(table_.on(DeviceId(d)).size(), 1024)))
-        label = std::max(label, labels_.whole(op).size());
+      for (std::uint32_t position = table_.first[d]; position < std::min(table_.first[d + 1], table_.first[d] + 1024);
+           ++position)
+        label = std::max(label, labels_.whole(position).size());
     const double length = static_cast<double>(std::max<Ticks>(end_ - begin_, 1));
     const double shortest = static_cast<double>(std::max(durations_.shortest, durations_.median / 4));
     const double wanted = (static_cast<double>(label) * kDigit + 8) * length / shortest;
@@ -132,12 +139,12 @@ class Picture {
     scale_ = drawn_ / length;
     top_ = kMargin + (options_.title.empty() ? 0 : 24) + (options_.subtitle.empty() ? 0 : 20) + (partial() ? 18 : 0) + 20;
     width_ = left_ + drawn_ + kMargin;
-    height_ = top_ + kRow * rows_ + 56;
+    height_ = top_ + kRow * static_cast<double>(lines_.all().size()) + 56;
   }
 
   bool partial() const { return begin_ > 0 || end_ < length_ || rows_ < table_.devices(); }
   double x(Ticks time) const { return left_ + static_cast<double>(std::clamp(time, begin_, end_) - begin_) * scale_; }
-  double y(std::uint32_t device) const { return top_ + kRow * device; }
+  double y(std::uint32_t line) const { return top_ + kRow * line; }
   double units(Ticks time) const {
     return static_cast<double>(time) / static_cast<double>(timeline_.ticks_per_unit);
   }
@@ -169,7 +176,7 @@ class Picture {
     const double per_unit = scale_ * static_cast<double>(timeline_.ticks_per_unit);
     const double widest = static_cast<double>(in_units(units(end_)).size());
     const double step = axis_step((widest * kDigit + 24) / per_unit);
-    const double bottom = y(rows_) + 2;
+    const double bottom = y(static_cast<std::uint32_t>(lines_.all().size())) + 2;
     put("<g stroke=\"#e3e6ea\" stroke-width=\"1\">\n");
     std::string numbers;
     for (double at : axis_marks(units(begin_), units(end_), step)) {
@@ -183,29 +190,34 @@ class Picture {
   void rows() {
     std::string texts;
     put("<g stroke-width=\"0.8\">\n");
-    for (std::uint32_t d = 0; d < rows_; ++d) {
-      const double box_top = y(d) + (kRow - kBox) / 2;
-      texts += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"#565d6b\">device {}</text>\n",
-                           left_ - 8, box_top + kBox / 2 + 4, d);
+    for (std::uint32_t i = 0; i < lines_.all().size(); ++i) {
+      const Lines::Line& line = lines_.all()[i];
+      const double box_top = y(i) + (kRow - kBox) / 2;
+      texts += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"#565d6b\">{}</text>\n",
+                           left_ - 8, box_top + kBox / 2 + 4, escaped(line.name));
       // Idle time is the empty part of this band.
       put("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"#f4f5f7\"/>\n", left_, box_top, drawn_,
           kBox);
-      for (std::uint32_t position : positions_between(table_, timeline_, DeviceId(d), begin_, end_))
-        box(DeviceId(d), position, box_top, texts);
+      for (std::uint32_t position : lines_.between(line, begin_, end_)) box(line.device, position, box_top, texts);
     }
     out_ += "</g>\n<g font-size=\"11.5\">\n" + texts + "</g>\n";
   }
 
   void box(DeviceId device, std::uint32_t position, double box_top, std::string& texts) {
-    const OpId op = table_.entries[position];
-    const Shade& shade = shade_of(table_.ops.kind(op));
     const double left = x(timeline_.start[position]);
     const double width = x(timeline_.end[position]) - left;
-    const bool odd = labels_.chunk(device, op) % 2 == 1;
-    put("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" rx=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n",
-        left + 0.4, box_top, std::max(width - 0.8, 0.3), kBox, width > 8 ? 2.5 : 0, odd ? shade.odd : shade.even,
-        shade.line);
-    for (const std::string& label : {labels_.whole(op), labels_.without_stage(op), labels_.letter(op)}) {
+    const auto part = [&](OpId op, double top, double height) {
+      const Shade& shade = shade_of(table_.ops.kind(op));
+      const bool odd = labels_.chunk(device, op) % 2 == 1;
+      put("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" rx=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n",
+          left + 0.4, top, std::max(width - 0.8, 0.3), height, width > 8 ? 2.5 : 0, odd ? shade.odd : shade.even,
+          shade.line);
+    };
+    // The two of a pair lie one above the other: both run for as long.
+    const OpId other = labels_.partner(position);
+    part(table_.entries[position], box_top, other.valid() ? kBox / 2 : kBox);
+    if (other.valid()) part(other, box_top + kBox / 2, kBox / 2);
+    for (const std::string& label : labels_.of(position)) {
       if (static_cast<double>(label.size()) * kDigit + 2 > width) continue;
       texts += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", left + width / 2,
                            box_top + kBox / 2 + 4, escaped(label));
@@ -226,8 +238,8 @@ class Picture {
       if (message.payload == 0 || edge.source.value >= rows_ || edge.target.value >= rows_) continue;
       if (timeline_.start[node.value] < begin_ || timeline_.end[node.value] > end_) continue;
       const bool down = edge.target > edge.source;
-      const double from_y = y(edge.source.value) + kRow / 2 + (down ? kBox / 2 : -kBox / 2);
-      const double to_y = y(edge.target.value) + kRow / 2 + (down ? -kBox / 2 : kBox / 2);
+      const double from_y = y(line_of_[edge.source.value]) + kRow / 2 + (down ? kBox / 2 : -kBox / 2);
+      const double to_y = y(line_of_[edge.target.value]) + kRow / 2 + (down ? -kBox / 2 : kBox / 2);
       put("<path d=\"M{:.2f} {:.1f}L{:.2f} {:.1f}\"/>\n", x(timeline_.start[node.value]), from_y,
           x(timeline_.end[node.value]), to_y);
       ++drawn;
@@ -263,6 +275,9 @@ class Picture {
   const Timeline& timeline_;
   const SvgOptions& options_;
   Labels labels_;
+  Lines lines_;
+  /// Of each device drawn, the line of its computing.
+  std::vector<std::uint32_t> line_of_;
   Ticks length_ = 0;
   Durations durations_;
   std::uint32_t rows_ = 0;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "visualize/labels.h"
+#include "visualize/lines.h"
 #include "visualize/window.h"
 
 namespace stave {
@@ -61,17 +62,21 @@ class Drawing {
         options_(options),
         glyphs_(options.ascii ? kAscii : kUnicode),
         labels_(table),
+        lines_(table, timeline, std::min(options.first_device, table.devices()),
+               std::min(options.first_device, table.devices()) +
+                   std::min(options.devices, table.devices() - std::min(options.first_device, table.devices()))),
         length_(last_end(table, timeline)),
         durations_(durations(table, timeline)) {
     first_ = std::min(options.first_device, table.devices());
     last_ = first_ + std::min(options.devices, table.devices() - first_);
-    heading_ = fmt::format("device {}", last_ == 0 ? 0 : last_ - 1).size() + 1;
+    heading_ = 9;
+    for (const Lines::Line& line : lines_.all()) heading_ = std::max(heading_, line.name.size() + 1);
     choose_scale();
   }
 
   std::string text() {
     std::string result = axis();
-    for (std::uint32_t d = first_; d < last_; ++d) result += row(DeviceId(d));
+    for (const Lines::Line& line : lines_.all()) result += row(line);
     return result + remarks();
   }
 
@@ -80,9 +85,9 @@ class Drawing {
   std::uint32_t label_width() const {
     std::size_t result = 2;
     for (std::uint32_t d = first_; d < last_; ++d) {
-      const std::span<const OpId> ops = table_.on(DeviceId(d));
-      const std::size_t step = std::max<std::size_t>(1, ops.size() / 2048);
-      for (std::size_t i = 0; i < ops.size(); i += step) result = std::max(result, labels_.whole(ops[i]).size());
+      const std::uint32_t step = std::max(1u, (table_.first[d + 1] - table_.first[d]) / 2048);
+      for (std::uint32_t position = table_.first[d]; position < table_.first[d + 1]; position += step)
+        result = std::max(result, labels_.whole(position).size());
     }
     return static_cast<std::uint32_t>(result);
   }
@@ -154,15 +159,18 @@ class Drawing {
   }
 
   /// What stands in the box of an op: the longest of its labels that leaves its room.
-  std::string label(OpId op, std::size_t room) const {
+  std::string label(std::uint32_t position, std::size_t room) const {
     // A label without its stage would be that of another op.
-    for (const std::string& each : {labels_.whole(op), labels_.letter(op)})
+    const std::vector<std::string> all = labels_.of(position);
+    for (const std::string& each : {all.front(), all.back()})
       if (each.size() <= room) return each;
     return "";
   }
 
-  std::string row(DeviceId device) {
-    std::string line = fmt::format("{:<{}}", fmt::format("device {}", device.value), heading_);
+  std::string row(const Lines::Line& of) {
+    // A stream stands to the right, below its device.
+    const bool beside = of.lane != of.device.value;
+    std::string line = beside ? fmt::format("{:>{}} ", of.name, heading_ - 1) : fmt::format("{:<{}}", of.name, heading_);
     std::uint32_t column = 0;
     bool after_box = false;
     bool goes_on = false;
@@ -175,8 +183,7 @@ class Drawing {
       column = until;
       after_box = false;
     };
-    for (std::uint32_t position : positions_between(table_, timeline_, device, scale_.begin, scale_.end)) {
-      const OpId op = table_.entries[position];
+    for (std::uint32_t position : lines_.between(of, scale_.begin, scale_.end)) {
       const std::uint32_t end = scale_.column(timeline_.end[position]);
       const std::uint32_t begin = std::max(column, scale_.column(timeline_.start[position]));
       if (end <= begin) {
@@ -184,7 +191,7 @@ class Drawing {
         continue;
       }
       idle_until(begin);
-      line += box(device, op, end - begin, timeline_.start[position] >= scale_.begin);
+      line += box(of.device, position, end - begin, timeline_.start[position] >= scale_.begin);
       column = end;
       after_box = true;
       goes_on = timeline_.end[position] > scale_.end;
@@ -194,10 +201,11 @@ class Drawing {
     return line + "\n";
   }
 
-  std::string box(DeviceId device, OpId op, std::uint32_t width, bool begins_here) const {
+  std::string box(DeviceId device, std::uint32_t position, std::uint32_t width, bool begins_here) const {
+    const OpId op = table_.entries[position];
     const bool bar = scale_.bars && begins_here && width >= 2;
     const std::size_t room = width - (bar ? 1 : 0);
-    const std::string text = label(op, room);
+    const std::string text = label(position, room);
     std::string result;
     if (bar) result += options_.colour ? (options_.ascii ? " " : "▏") : glyphs_.bar;
     result += text;
@@ -241,6 +249,7 @@ class Drawing {
   const TerminalOptions& options_;
   const Glyphs& glyphs_;
   Labels labels_;
+  Lines lines_;
   Ticks length_ = 0;
   Durations durations_;
   Scale scale_;

@@ -7,20 +7,6 @@
 
 namespace stave {
 
-std::vector<std::uint32_t> positions_between(const Table& table, const Timeline& timeline, DeviceId device, Ticks begin,
-                                             Ticks end) {
-  const std::uint32_t first = table.first[device.value];
-  const std::uint32_t last = table.first[device.value + 1];
-  const auto base = timeline.start.begin();
-  // The one that began before the window may still run in it; nothing earlier can, since a device runs one op at a time.
-  std::uint32_t position = static_cast<std::uint32_t>(std::lower_bound(base + first, base + last, begin) - base);
-  while (position > first && timeline.end[position - 1] > begin) --position;
-  std::vector<std::uint32_t> result;
-  for (; position < last && timeline.start[position] < end; ++position)
-    if (timeline.end[position] > timeline.start[position] && timeline.end[position] > begin) result.push_back(position);
-  return result;
-}
-
 Ticks last_end(const Table& table, const Timeline& timeline) {
   Ticks result = 0;
   for (std::uint32_t position = 0; position < table.size(); ++position)

@@ -11,12 +11,6 @@
 
 namespace stave {
 
-/// Positions of a table whose ops last longer than 0 and touch begin .. end, on one device.
-///
-/// Starts must not fall along a device's list. Cost: O(log ops + result).
-std::vector<std::uint32_t> positions_between(const Table& table, const Timeline& timeline, DeviceId device, Ticks begin,
-                                             Ticks end);
-
 /// End of the last op; 0 without ops.
 Ticks last_end(const Table& table, const Timeline& timeline);
 

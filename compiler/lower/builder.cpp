@@ -14,8 +14,9 @@ constexpr std::size_t kAhead = 24;
 
 }  // namespace
 
-Builder::Builder(const Schedule& schedule, const Table& table, const Readers& readers, const Starts* starts)
-    : table_(table), readers_(readers), starts_(starts) {
+Builder::Builder(const Schedule& schedule, const Table& table, const TableNeeds& needs, const Readers& readers,
+                 const Starts* starts)
+    : table_(table), lanes_(table), needs_(needs), readers_(readers), starts_(starts) {
   STAVE_CHECK(!starts || starts->message.size() == schedule.payloads.size(),
               "start times without what their messages take");
   program_.payloads = schedule.payloads;
@@ -26,7 +27,7 @@ Builder::Builder(const Schedule& schedule, const Table& table, const Readers& re
   edge_to_.resize(table.devices());
 }
 
-Program Builder::build(DraftRows rows, const TableNeeds* needs) {
+Program Builder::build(DraftRows rows) {
   program_.table = table_;
   program_.slots.resize(table_.devices());
   program_.reads.first.reserve(table_.size() + std::size_t(1));
@@ -37,17 +38,18 @@ Program Builder::build(DraftRows rows, const TableNeeds* needs) {
   program_.waits.items.reserve(4 * leaders_.size());
   for (std::uint32_t d = 0; d < table_.devices(); ++d) {
     const std::uint32_t first = rows.first[d];
-    device(d, std::span(rows.items).subspan(first, rows.first[d + 1] - first), needs);
+    device(d, std::span(rows.items).subspan(first, rows.first[d + 1] - first));
   }
   program_.issue.first = std::move(rows.first);
   program_.issue.items.reserve(rows.items.size());
   for (std::uint32_t each : rows.items) program_.issue.items.push_back(NodeId(each));
   messages();
+  join_waits();
   stash();
   return std::move(program_);
 }
 
-void Builder::device(std::uint32_t d, std::span<std::uint32_t> row, const TableNeeds* needs) {
+void Builder::device(std::uint32_t d, std::span<std::uint32_t> row) {
   pools_.assign(program_.payloads.size(), SlotPool());
   std::vector<std::uint32_t> targets;
   const std::uint32_t end = readers_.of.first[table_.first[d + 1]];
@@ -65,7 +67,7 @@ void Builder::device(std::uint32_t d, std::span<std::uint32_t> row, const TableN
 
   for (std::uint32_t& each : row) {
     if (each < table_.size()) {
-      entry(each, needs);
+      entry(each);
       continue;
     }
     const std::uint32_t leader = each - table_.size();
@@ -80,16 +82,47 @@ void Builder::device(std::uint32_t d, std::span<std::uint32_t> row, const TableN
   for (const SlotPool& pool : pools_) program_.slots[DeviceId(d)].by_payload.push_back(pool.size());
 }
 
-void Builder::entry(std::uint32_t position, const TableNeeds* needs) {
-  if (needs) {
-    const std::uint32_t end = table_.first[readers_.device_at[position] + 1];
-    needs->for_each(position, [&](std::uint32_t needed, std::uint16_t) {
-      if (needed > position && needed < end) program_.waits.items.push_back(NodeId(needed));
-    });
-  }
+void Builder::entry(std::uint32_t position) {
+  wait_beside(position);
   write_outputs(position);
   read_inputs(position);
   program_.waits.end_row();
+}
+
+/// Waits for other ops of the same device that no lane's order brings about: those of its other lanes, and, in an order
+/// that is impossible, those that stand behind.
+void Builder::wait_beside(std::uint32_t position) {
+  if (starts_ && lanes_.plain()) return;
+  const std::uint16_t device = readers_.device_at[position];
+  if (const std::uint32_t before = lanes_.written_after(position); before != Lanes::kNone)
+    program_.waits.items.push_back(NodeId(before));
+  const bool computes = lanes_.computes(position);
+  needs_.for_each(position, [&](std::uint32_t needed, std::uint16_t) {
+    if (readers_.device_at[needed] != device) return;
+    const bool behind = !starts_ && needed > position;
+    if (behind || computes != lanes_.computes(needed) || (!computes && lanes_.lane(needed) != lanes_.lane(position)))
+      program_.waits.items.push_back(NodeId(needed));
+  });
+}
+
+/// The entries of a pair start together: each waits for what the other waits for.
+void Builder::join_waits() {
+  if (table_.blocks.size() == 0) return;
+  const std::vector<std::uint32_t> block_of = blocks_of(table_);
+  Rows<NodeId> joined;
+  joined.first.reserve(program_.waits.first.size());
+  joined.items.reserve(program_.waits.items.size());
+  for (std::uint32_t node = 0; node < program_.waits.size(); ++node) {
+    if (node >= table_.size() || block_of[node] == UINT32_MAX) {
+      for (NodeId each : program_.waits[node]) joined.items.push_back(each);
+    } else {
+      for (std::uint32_t position : table_.blocks[block_of[node]])
+        if (readers_.device_at[position] == readers_.device_at[node])
+          for (NodeId each : program_.waits[position]) joined.items.push_back(each);
+    }
+    joined.end_row();
+  }
+  program_.waits = std::move(joined);
 }
 
 template <class Wait>
@@ -220,6 +253,8 @@ void Builder::messages() {
 
 void Builder::stash() {
   const Activations activations(table_.ops);
+  const std::vector<std::uint32_t> block_of = blocks_of(table_);
+  std::vector<std::uint32_t> given;
   std::vector<std::uint32_t> slot_of(activations.triples(), SlotPool::kNone);
   std::vector<std::uint32_t> free;
   program_.stash.assign(table_.size(), SlotPool::kNone);
@@ -229,17 +264,29 @@ void Builder::stash() {
     for (std::uint32_t position = table_.first[d]; position < table_.first[d + 1]; ++position) {
       const OpId op = table_.entries[position];
       const std::uint32_t triple = activations.triple(op);
-      if (triple == Activations::kNone) continue;
+      if (triple == Activations::kNone) {
+        free.insert(free.end(), given.begin(), given.end());
+        given.clear();
+        continue;
+      }
       std::uint32_t& slot = slot_of[triple];
       if (slot == SlotPool::kNone && activations.takes(op)) {
         slot = free.empty() ? count++ : free.back();
         if (!free.empty()) free.pop_back();
       }
       program_.stash[position] = slot;
-      if (slot == SlotPool::kNone || !activations.gives(op)) continue;
-      free.push_back(slot);
-      slot = SlotPool::kNone;
+      if (slot != SlotPool::kNone && activations.gives(op)) {
+        given.push_back(slot);
+        slot = SlotPool::kNone;
+      }
+      // What a pair gives back it holds to its end.
+      const bool ends = block_of.empty() || block_of[position] == UINT32_MAX || position + 1 == table_.first[d + 1] ||
+                        block_of[position + 1] != block_of[position];
+      if (!ends) continue;
+      free.insert(free.end(), given.begin(), given.end());
+      given.clear();
     }
+    given.clear();
   }
 }
 

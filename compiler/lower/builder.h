@@ -10,6 +10,7 @@
 #include "compiler/lower/slots.h"
 #include "compiler/schedule.h"
 #include "compiler/table_needs.h"
+#include "core/lanes.h"
 #include "core/program.h"
 #include "core/timeline.h"
 
@@ -21,15 +22,17 @@ using DraftRows = Rows<std::uint32_t>;
 class Builder {
  public:
   /// With `starts` a slot is used again only when it is free at that time; without, as soon as the device's row allows.
-  Builder(const Schedule& schedule, const Table& table, const Readers& readers, const Starts* starts);
+  /// All but `starts` must be there, and outlive it.
+  Builder(const Schedule& schedule, const Table& table, const TableNeeds& needs, const Readers& readers,
+          const Starts* starts);
 
   /// Appends the message that `leader` leads to the issue order; all of them before `build`.
   MessageId number(std::uint32_t leader) {
     leaders_.push_back(leader);
     return MessageId(message_of_[leader] = static_cast<std::uint32_t>(leaders_.size() - 1));
   }
-  /// Everything but `order`. With `needs` an entry also waits for those of its own device that stand behind it.
-  Program build(DraftRows rows, const TableNeeds* needs = nullptr);
+  /// Everything but `order`.
+  Program build(DraftRows rows);
 
  private:
   /// What is found out about a message at its two ends.
@@ -41,8 +44,10 @@ class Builder {
     NodeId slot_wait;
   };
 
-  void device(std::uint32_t d, std::span<std::uint32_t> row, const TableNeeds* needs);
-  void entry(std::uint32_t position, const TableNeeds* needs);
+  void device(std::uint32_t d, std::span<std::uint32_t> row);
+  void entry(std::uint32_t position);
+  void wait_beside(std::uint32_t position);
+  void join_waits();
   void write_outputs(std::uint32_t position);
   void read_inputs(std::uint32_t position);
   void send(std::uint32_t leader);
@@ -59,6 +64,8 @@ class Builder {
   Ticks end(std::uint32_t position) const { return starts_ ? starts_->end[position] : 0; }
 
   const Table& table_;
+  const Lanes lanes_;
+  const TableNeeds& needs_;
   const Readers& readers_;
   const Starts* starts_;
   Program program_;

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/check.h"
+#include "core/lanes.h"
 
 namespace stave {
 
@@ -53,12 +54,18 @@ std::vector<std::uint32_t> by_start(const Table& table, const Starts& starts, co
   return result;
 }
 
-/// Puts nodes that start at one time into topological order. Only entries of no length make that necessary: whatever
-/// else starts at a time needs what started before it, or a message.
+/// Puts nodes that start at one time into topological order, the entries of a block next to each other. Only entries of
+/// no length make that necessary: whatever else starts at a time needs what started before it, or a message.
 class Ties {
  public:
-  Ties(const Table& table, const Starts& starts, const Readers& readers)
-      : table_(table), starts_(starts), readers_(readers), placed_(table.size() + readers.of.items.size(), false) {}
+  Ties(const Table& table, const TableNeeds& needs, const Starts& starts, const Readers& readers)
+      : table_(table),
+        lanes_(table),
+        needs_(needs),
+        starts_(starts),
+        readers_(readers),
+        block_of_(blocks_of(table)),
+        placed_(table.size() + readers.of.items.size(), false) {}
 
   void sort(std::vector<std::uint32_t>& order) {
     for (std::size_t begin = 0; begin < order.size();) {
@@ -75,8 +82,8 @@ class Ties {
  private:
   struct Visit {
     std::uint32_t node;
-    /// How many of its predecessors were looked at.
-    std::uint32_t seen;
+    /// Its predecessors have been visited.
+    bool leaves = false;
   };
 
   Ticks start(std::uint32_t node) const {
@@ -87,42 +94,57 @@ class Ties {
   void sort(std::vector<std::uint32_t>& order, std::size_t begin, std::size_t end, Ticks time) {
     sorted_.clear();
     for (std::size_t i = begin; i < end; ++i) {
-      if (placed_[order[i]]) continue;
-      stack_.push_back({order[i], 0});
+      stack_.push_back({order[i]});
       while (!stack_.empty()) {
-        const std::uint32_t node = stack_.back().node;
-        const std::uint32_t before = predecessor(node, stack_.back().seen);
-        if (before == kEnd) {
-          if (!placed_[node]) sorted_.push_back(node);
-          placed_[node] = true;
-          stack_.pop_back();
+        const Visit visit = stack_.back();
+        stack_.pop_back();
+        if (placed_[visit.node]) continue;
+        if (visit.leaves) {
+          for_each_of_block(visit.node, [&](std::uint32_t node) {
+            sorted_.push_back(node);
+            placed_[node] = true;
+          });
           continue;
         }
-        ++stack_.back().seen;
-        if (before != kNotThis && start(before) == time && !placed_[before]) stack_.push_back({before, 0});
+        stack_.push_back({visit.node, true});
+        const std::size_t first = stack_.size();
+        for_each_of_block(visit.node, [&](std::uint32_t node) {
+          for_each_predecessor(node, [&](std::uint32_t before) {
+            if (!placed_[before] && start(before) == time) stack_.push_back({before});
+          });
+        });
+        // The first is visited first, so that what need not move stays.
+        std::reverse(stack_.begin() + static_cast<std::ptrdiff_t>(first), stack_.end());
       }
     }
     std::copy(sorted_.begin(), sorted_.end(), order.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 
-  std::uint32_t predecessor(std::uint32_t node, std::uint32_t i) const {
-    if (node >= table_.size()) return i == 0 ? readers_[node - table_.size()].producer : kEnd;
-    if (i == 0) {
-      const bool first = node == 0 || readers_.device_at[node - 1] != readers_.device_at[node];
-      return first ? kNotThis : node - 1;
-    }
-    const auto inputs = readers_.inputs[node];
-    if (i > inputs.size()) return kEnd;
-    const std::uint32_t reader = inputs[i - 1];
-    return reader == Readers::kNone || !readers_.crosses(readers_[reader]) ? kNotThis : table_.size() + reader;
+  template <class Visit>
+  void for_each_of_block(std::uint32_t node, Visit&& visit) const {
+    if (node >= table_.size() || block_of_.empty() || block_of_[node] == UINT32_MAX) return visit(node);
+    for (std::uint32_t position : table_.blocks[block_of_[node]]) visit(position);
   }
 
-  static constexpr std::uint32_t kEnd = UINT32_MAX;
-  static constexpr std::uint32_t kNotThis = UINT32_MAX - 1;
+  template <class Visit>
+  void for_each_predecessor(std::uint32_t node, Visit&& visit) const {
+    if (node >= table_.size()) return visit(readers_[node - table_.size()].producer);
+    if (const std::uint32_t before = lanes_.previous(node); before != Lanes::kNone) visit(before);
+    if (const std::uint32_t before = lanes_.written_after(node); before != Lanes::kNone) visit(before);
+    if (!lanes_.plain())
+      needs_.for_each(node, [&](std::uint32_t needed, std::uint16_t) {
+        if (readers_.device_at[needed] == readers_.device_at[node]) visit(needed);
+      });
+    for (const std::uint32_t reader : readers_.inputs[node])
+      if (reader != Readers::kNone && readers_.crosses(readers_[reader])) visit(table_.size() + reader);
+  }
 
   const Table& table_;
+  const Lanes lanes_;
+  const TableNeeds& needs_;
   const Starts& starts_;
   const Readers& readers_;
+  std::vector<std::uint32_t> block_of_;
   std::vector<bool> placed_;
   std::vector<std::uint32_t> sorted_;
   std::vector<Visit> stack_;
@@ -130,7 +152,8 @@ class Ties {
 
 }  // namespace
 
-std::vector<std::uint32_t> issue_order(const Table& table, const Starts& starts, const Readers& readers) {
+std::vector<std::uint32_t> issue_order(const Table& table, const TableNeeds& needs, const Starts& starts,
+                                       const Readers& readers) {
   std::size_t messages = 0;
   for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
     messages += readers.crosses(readers[i]) && readers.leads(i);
@@ -143,7 +166,7 @@ std::vector<std::uint32_t> issue_order(const Table& table, const Starts& starts,
   const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(last)));
   std::vector<std::uint32_t> order = bits <= 32 ? by_start<std::uint32_t>(table, starts, readers, messages, bits)
                                                 : by_start<std::uint64_t>(table, starts, readers, messages, bits);
-  if (has_empty) Ties(table, starts, readers).sort(order);
+  if (has_empty) Ties(table, needs, starts, readers).sort(order);
   return order;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/lower/readers.h"
+#include "compiler/table_needs.h"
 #include "core/table.h"
 #include "core/timeline.h"
 
@@ -13,6 +14,7 @@ namespace stave {
 /// Every node before those that need it, earlier starts first; at one time messages before entries, unless an entry of
 /// no length must come between. Result: a position, or table.size() plus the reader that leads a message.
 /// Cost: a radix sort of the start times, O(nodes).
-std::vector<std::uint32_t> issue_order(const Table& table, const Starts& starts, const Readers& readers);
+std::vector<std::uint32_t> issue_order(const Table& table, const TableNeeds& needs, const Starts& starts,
+                                       const Readers& readers);
 
 }  // namespace stave

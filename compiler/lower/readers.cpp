@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "compiler/table_needs.h"
 #include "core/check.h"
 
 namespace stave {
@@ -31,8 +30,7 @@ void group(Readers& readers) {
 
 }  // namespace
 
-Readers find_readers(const Schedule& schedule, const Table& table) {
-  const TableNeeds needs(schedule, table);
+Readers find_readers(const TableNeeds& needs, const Table& table, std::size_t most) {
   const std::uint32_t size = table.size();
   Readers readers;
   readers.device_at.resize(size);
@@ -43,7 +41,7 @@ Readers find_readers(const Schedule& schedule, const Table& table) {
   // By consumer first, since that is how needs are found; then counted into rows by producer.
   std::vector<Reader> found;
   // More than there will be; what is not filled costs no memory.
-  found.reserve(schedule.needs.items.size());
+  found.reserve(most);
   std::vector<std::uint32_t>& first = readers.of.first;
   first.assign(std::size_t(size) + 1, 0);
   readers.inputs.first.reserve(std::size_t(size) + 1);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/schedule.h"
+#include "compiler/table_needs.h"
 #include "core/program.h"
 #include "core/table.h"
 
@@ -50,7 +50,8 @@ struct Readers {
   }
 };
 
-/// Shape: a row a position in both. `table` must be complete. Cost: O(entries + needs), a sort within long rows apart.
-Readers find_readers(const Schedule& schedule, const Table& table);
+/// Shape: a row a position in both. `table` must be complete; there are `most` needs at most.
+/// Cost: O(entries + needs), a sort within long rows apart.
+Readers find_readers(const TableNeeds& needs, const Table& table, std::size_t most);
 
 }  // namespace stave

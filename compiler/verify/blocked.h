@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "compiler/table_needs.h"
+#include "compiler/table_walk.h"
+#include "core/lanes.h"
 #include "core/table.h"
 
 namespace stave {
 
 /// Vertices are positions. An edge leads to an entry that must run before: one that it needs and that has not run, or,
-/// for an entry that is not the first left of its device, that first one: a whole stretch of the row is one edge.
+/// for an entry that is not the first left of its lane, that first one: a whole stretch of the row is one edge. The
+/// entries of a block wait for what each of them waits for: each leads to the others.
 class Blocked {
  public:
   struct Edge {
@@ -23,13 +26,13 @@ class Blocked {
     friend bool operator==(const Edge&, const Edge&) = default;
   };
 
-  /// `heads[d]` is the first position of device d that has not run, or the end of its row.
-  Blocked(const Table& table, const TableNeeds& needs, const std::vector<std::uint32_t>& heads)
-      : table_(table), needs_(needs), heads_(heads) {}
+  /// `walk` has come to where nothing can run.
+  Blocked(const Table& table, const Lanes& lanes, const TableNeeds& needs, const TableWalk& walk)
+      : table_(table), lanes_(lanes), needs_(needs), walk_(walk), block_of_(blocks_of(table)) {}
 
   std::uint32_t size() const { return table_.size(); }
-  std::uint32_t head(std::uint32_t position) const { return heads_[table_.device_of(position).value]; }
-  bool has_run(std::uint32_t position) const { return position < head(position); }
+  std::uint32_t head(std::uint32_t position) const { return walk_.heads()[lanes_.lane(position)]; }
+  bool has_run(std::uint32_t position) const { return walk_.done()[position]; }
 
   /// Into a buffer of the graph: valid until the next call.
   const std::vector<Edge>& out_edges(std::uint32_t position) const {
@@ -38,13 +41,20 @@ class Blocked {
       if (!has_run(needed)) edges_.push_back({position, needed});
     });
     if (head(position) != position) edges_.push_back({position, head(position)});
+    const std::uint32_t before = lanes_.written_after(position);
+    if (before != Lanes::kNone && !has_run(before)) edges_.push_back({position, before});
+    if (!block_of_.empty() && block_of_[position] != UINT32_MAX)
+      for (std::uint32_t other : table_.blocks[block_of_[position]])
+        if (other != position) edges_.push_back({position, other});
     return edges_;
   }
 
  private:
   const Table& table_;
+  const Lanes& lanes_;
   const TableNeeds& needs_;
-  const std::vector<std::uint32_t>& heads_;
+  const TableWalk& walk_;
+  std::vector<std::uint32_t> block_of_;
   mutable std::vector<Edge> edges_;
 };
 

@@ -7,9 +7,10 @@
 
 #include "compiler/cell_text.h"
 #include "compiler/table_needs.h"
+#include "compiler/table_walk.h"
 #include "compiler/verify.h"
 #include "compiler/verify/blocked.h"
-#include "compiler/verify/op_bits.h"
+#include "core/lanes.h"
 
 namespace stave {
 
@@ -18,112 +19,23 @@ namespace {
 /// Most edges of a cycle that are written out.
 constexpr std::size_t kMostLines = 24;
 
-/// Runs the rows without times: a device goes on until an op is missing, and sleeps until that has run.
-class Run {
- public:
-  Run(const Schedule& schedule, const Table& table)
-      : schedule_(schedule),
-        table_(table),
-        parts_(table.ops),
-        stands_(table.ops.size()),
-        done_(table.ops.size()),
-        wanted_(table.ops.size()),
-        heads_(table.first.begin(), table.first.end() - 1),
-        wants_(table.devices(), kNobody),
-        next_sleeper_(table.devices(), kNobody) {
-    while ((std::size_t(1) << bucket_bits_) < 2 * std::size_t(table.devices())) ++bucket_bits_;
-    sleepers_.assign(std::size_t(1) << bucket_bits_, kNobody);
-    for (OpId op : table.entries) parts_.for_each(op, [&](std::uint32_t part) { stands_.set(part); });
-  }
-
-  /// True if every device came to its end; else `heads` are where they stopped.
-  bool finishes() {
-    for (std::uint32_t d = table_.devices(); d-- > 0;) runnable_.push_back(d);
-    while (!runnable_.empty()) {
-      const std::uint32_t d = runnable_.back();
-      runnable_.pop_back();
-      run(d);
-    }
-    for (std::uint32_t d = 0; d < table_.devices(); ++d)
-      if (heads_[d] < table_.first[d + 1]) return false;
-    return true;
-  }
-  const std::vector<std::uint32_t>& heads() const { return heads_; }
-
- private:
-  static constexpr std::uint32_t kNobody = UINT32_MAX;
-
-  void run(std::uint32_t d) {
-    for (; heads_[d] < table_.first[d + 1]; ++heads_[d]) {
-      const OpId op = table_.entries[heads_[d]];
-      std::uint32_t missing = kNobody;
-      const bool ready = parts_.all(op, [&](std::uint32_t part) {
-        for (const Dependency& need : schedule_.needs[part]) {
-          if (done_[need.op.value] || runs(op, need.op.value) || !stands_[need.op.value]) continue;
-          missing = need.op.value;
-          return false;
-        }
-        return true;
-      });
-      if (!ready) return sleep(d, missing);
-      parts_.for_each(op, [&](std::uint32_t part) {
-        done_.set(part);
-        if (wanted_[part]) wake(part);
-      });
-    }
-  }
-
-  bool runs(OpId op, std::uint32_t part) const {
-    return !parts_.all(op, [&](std::uint32_t mine) { return mine != part; });
-  }
-
-  /// Ops of neighbouring stages lie a round number apart, so the low bits alone would make one long chain.
-  std::size_t bucket_of(std::uint32_t op) const { return (op * 0x9E3779B9u) >> (32 - bucket_bits_); }
-
-  void sleep(std::uint32_t d, std::uint32_t op) {
-    wants_[d] = op;
-    wanted_.set(op);
-    std::uint32_t& bucket = sleepers_[bucket_of(op)];
-    next_sleeper_[d] = bucket;
-    bucket = d;
-  }
-
-  void wake(std::uint32_t op) {
-    std::uint32_t* link = &sleepers_[bucket_of(op)];
-    while (*link != kNobody) {
-      const std::uint32_t d = *link;
-      if (wants_[d] != op) {
-        link = &next_sleeper_[d];
-        continue;
-      }
-      *link = next_sleeper_[d];
-      runnable_.push_back(d);
-    }
-  }
-
-  const Schedule& schedule_;
-  const Table& table_;
-  Parts parts_;
-  OpBits stands_;
-  OpBits done_;
-  OpBits wanted_;
-  std::vector<std::uint32_t> heads_;
-  std::vector<std::uint32_t> runnable_;
-  /// The op each sleeping device wants; devices whose ops fall into one bucket are a chain.
-  std::vector<std::uint32_t> wants_;
-  int bucket_bits_ = 1;
-  std::vector<std::uint32_t> sleepers_;
-  std::vector<std::uint32_t> next_sleeper_;
-};
-
 /// Says why a table that got stuck did.
 class Explain {
  public:
-  Explain(const Schedule& schedule, const Table& table, const std::vector<std::uint32_t>& heads, Diagnostics& sink)
-      : schedule_(schedule), table_(table), heads_(heads), needs_(schedule, table), cell_(schedule), sink_(sink) {}
+  Explain(const Schedule& schedule, const Table& table, const Lanes& lanes, const TableNeeds& needs,
+          const TableWalk& walk, Diagnostics& sink)
+      : schedule_(schedule),
+        table_(table),
+        lanes_(lanes),
+        needs_(needs),
+        walk_(walk),
+        block_of_(blocks_of(table)),
+        cell_(schedule),
+        sink_(sink) {}
 
   void say() {
-    if (!say_inversions()) say_cycle(shortest_cycle(Blocked(table_, needs_, heads_), heads_));
+    if (say_blocks() || say_inversions()) return;
+    say_cycle(shortest_cycle(Blocked(table_, lanes_, needs_, walk_), walk_.heads()));
   }
 
  private:
@@ -143,14 +55,47 @@ class Explain {
     return schedule_.origins ? schedule_.origins->of(device(position), op(position)) : Origin();
   }
 
+  /// An overlapped pair of which one needs the other can never start.
+  bool say_blocks() {
+    bool found = false;
+    for (std::uint32_t b = 0; b < table_.blocks.size(); ++b) {
+      for (std::uint32_t position : table_.blocks[b]) {
+        std::uint32_t needed = OpId::kNone;
+        needs_.for_each(position, [&](std::uint32_t at, std::uint16_t) {
+          if (block_of_[at] == b) needed = at;
+        });
+        if (needed == OpId::kNone) continue;
+        Diagnostic diagnostic;
+        diagnostic.kind = "overlap-needs";
+        diagnostic.message = on(position) + " overlaps with `" + cell_(op(needed)) + "`, which it needs";
+        const Origin here = origin(table_.blocks[b].front());
+        diagnostic.primary = {here.span, "a pair starts when both are ready"};
+        if (!here.note.empty()) diagnostic.notes.push_back(here.note);
+        if (!found) sink_.add(std::move(diagnostic));
+        found = true;
+      }
+    }
+    return found;
+  }
+
+  /// Whether the order of the device puts `position` before `other`, of the same device.
+  bool stands_before(std::uint32_t position, std::uint32_t other) const {
+    if (other <= position) return false;
+    if (lanes_.plain() || lanes_.lane(position) == lanes_.lane(other)) return true;
+    const std::uint32_t before = lanes_.written_after(other);
+    return lanes_.computes(position) && before != Lanes::kNone && before >= position;
+  }
+
   /// Looks through all that is left, since such a pair is a cycle of two edges: none is shorter.
   bool say_inversions() {
     std::vector<Inversion> found;
     for (std::uint32_t d = 0; d < table_.devices(); ++d)
-      for (std::uint32_t position = heads_[d]; position < table_.first[d + 1]; ++position)
+      for (std::uint32_t position = table_.first[d]; position < table_.first[d + 1]; ++position) {
+        if (walk_.done()[position]) continue;
         needs_.for_each(position, [&](std::uint32_t needed, std::uint16_t) {
-          if (needed > position && needed < table_.first[d + 1]) add(found, position, needed);
+          if (needed < table_.first[d + 1] && stands_before(position, needed)) add(found, position, needed);
         });
+      }
     for (const Inversion& each : found) say_inversion(each);
     return !found.empty();
   }
@@ -226,14 +171,17 @@ class Explain {
   std::string edge(std::uint32_t position, std::uint32_t before) const {
     bool needs = false;
     needs_.for_each(position, [&](std::uint32_t needed, std::uint16_t) { needs = needs || needed == before; });
-    return needs ? on(position) + " needs " + on(before)
-                 : on(position) + " stands behind `" + cell_(op(before)) + "` there";
+    if (needs) return on(position) + " needs " + on(before);
+    if (device(position) != device(before)) return on(position) + " runs together with " + on(before);
+    return on(position) + " stands behind `" + cell_(op(before)) + "` there";
   }
 
   const Schedule& schedule_;
   const Table& table_;
-  const std::vector<std::uint32_t>& heads_;
-  TableNeeds needs_;
+  const Lanes& lanes_;
+  const TableNeeds& needs_;
+  const TableWalk& walk_;
+  std::vector<std::uint32_t> block_of_;
   CellText cell_;
   Diagnostics& sink_;
 };
@@ -241,9 +189,11 @@ class Explain {
 }  // namespace
 
 bool verify_order(const Schedule& schedule, const Table& table, Diagnostics& sink) {
-  Run run(schedule, table);
-  if (run.finishes()) return true;
-  Explain(schedule, table, run.heads(), sink).say();
+  const Lanes lanes(table);
+  const TableNeeds needs(schedule, table);
+  TableWalk walk(table, lanes, needs);
+  if (walk.run([](std::span<const std::uint32_t>) {})) return true;
+  Explain(schedule, table, lanes, needs, walk, sink).say();
   return false;
 }
 

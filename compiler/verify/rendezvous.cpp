@@ -1,4 +1,6 @@
 // Whether a Program finishes when nothing at all is buffered.
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,8 @@ class Rendezvous {
   explicit Rendezvous(const Program& program)
       : program_(program),
         next_(program.issue.first.begin(), program.issue.first.end() - 1),
-        done_(program.nodes(), false) {}
+        done_(program.nodes(), false),
+        block_of_(blocks_of(program.table)) {}
 
   bool finishes() {
     std::vector<std::uint32_t> runnable;
@@ -29,6 +32,17 @@ class Rendezvous {
         runnable.pop_back();
         while (has_head(d) && !waits_for(head(d)).valid()) {
           const NodeId node = head(d);
+          if (is_together(node)) {
+            if (!all_there(node)) break;
+            for (std::uint32_t position : block(node)) {
+              const std::uint32_t other = program_.table.device_of(position).value;
+              done_[position] = true;
+              ++next_[other];
+              ++moved;
+              if (other != d) runnable.push_back(other);
+            }
+            continue;
+          }
           if (program_.is_message(node)) {
             const std::uint32_t other = peer(d, node);
             if (!has_head(other) || head(other) != node) break;
@@ -45,6 +59,23 @@ class Rendezvous {
       if (has_head(d)) return false;
     return true;
   }
+
+  /// Whether a node runs together with entries of other devices.
+  bool is_together(NodeId node) const {
+    if (program_.is_message(node) || block_of_.empty() || block_of_[node.value] == UINT32_MAX) return false;
+    const auto all = block(node);
+    return program_.table.device_of(all.front()) != program_.table.device_of(all.back());
+  }
+  std::span<const std::uint32_t> block(NodeId node) const { return program_.table.blocks[block_of_[node.value]]; }
+  /// The first device of a block that has not come to it, or is held back there; none if all are there.
+  std::optional<std::uint32_t> absent(NodeId node) const {
+    for (std::uint32_t position : block(node)) {
+      const std::uint32_t d = program_.table.device_of(position).value;
+      if (!has_head(d) || head(d) != NodeId(position) || waits_for(NodeId(position)).valid()) return d;
+    }
+    return std::nullopt;
+  }
+  bool all_there(NodeId node) const { return !absent(node); }
 
   /// The devices of a ring of which each waits for the next, found from the first that stopped.
   std::vector<std::uint32_t> ring() const {
@@ -73,13 +104,14 @@ class Rendezvous {
   bool has_head(std::uint32_t d) const { return next_[d] < program_.issue.first[d + 1]; }
   std::uint32_t waited_for(std::uint32_t d) const {
     const NodeId before = waits_for(head(d));
-    if (!before.valid()) return peer(d, head(d));
+    if (!before.valid()) return is_together(head(d)) ? *absent(head(d)) : peer(d, head(d));
     return program_.is_message(before) ? peer(d, before) : program_.table.device_of(before.value).value;
   }
 
   const Program& program_;
   std::vector<std::uint32_t> next_;
   std::vector<bool> done_;
+  std::vector<std::uint32_t> block_of_;
 };
 
 std::string message_text(const Program& program, const CellText& cell, const Message& message) {
@@ -92,6 +124,9 @@ std::string why(const Program& program, const CellText& cell, const Rendezvous& 
   const NodeId node = state.head(d);
   const std::string device = "device " + std::to_string(d);
   const NodeId before = state.waits_for(node);
+  if (!before.valid() && state.is_together(node))
+    return device + " has come to `" + cell(program.table.entries[node.value]) + "`, which runs together with device " +
+           std::to_string(*state.absent(node));
   if (before.valid() && !program.is_message(before))
     return device + " has come to " +
            (program.is_message(node) ? message_text(program, cell, program.message(node))

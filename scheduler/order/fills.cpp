@@ -6,19 +6,18 @@ namespace stave {
 
 Fills::Fills(const Units& units, std::vector<Readiness>& readiness, Upper& upper)
     : units_(units), readiness_(readiness), upper_(upper) {
-  const Schedule& schedule = units.schedule();
-  devices_.resize(schedule.devices);
-  for (std::uint32_t d = 0; d < schedule.devices; ++d) {
-    for (const OrderBlock& written : schedule.orders[DeviceId(d)].blocks) {
+  for (const Units::Lane& from : units.lanes()) {
+    Lane& to = lanes_.emplace_back();
+    for (const OrderBlock* written : from.blocks) {
       Block block;
-      if (written.kind == OrderKind::Fill) {
-        block.written = &written;
-        block.ready = ReadySet(static_cast<std::uint32_t>(written.ops.size()));
-        for (OpId unit : written.ops) block.shortest = std::min(block.shortest, units.duration(unit));
+      if (written->kind == OrderKind::Fill) {
+        block.written = written;
+        block.ready = ReadySet(static_cast<std::uint32_t>(written->ops.size()));
+        for (OpId unit : written->ops) block.shortest = std::min(block.shortest, units.duration(unit));
       }
-      devices_[DeviceId(d)].blocks.push_back(std::move(block));
+      to.blocks.push_back(std::move(block));
     }
-    for (const Block& block : devices_[DeviceId(d)].blocks)
+    for (const Block& block : to.blocks)
       if (block.written != nullptr)
         for (OpId unit : block.written->ops)
           if (readiness_[unit.value].waits == 0) arrivals_.push({0, unit});
@@ -35,9 +34,9 @@ void Fills::run() {
       arrivals_.pop();
     }
     std::sort(candidates_.begin(), candidates_.end());
-    for (DeviceId d : candidates_) {
-      devices_[d].candidate = false;
-      decide(d, *now);
+    for (std::uint32_t lane : candidates_) {
+      lanes_[lane].candidate = false;
+      decide(lane, *now);
     }
     candidates_.clear();
   }
@@ -65,37 +64,36 @@ void Fills::hear_of_ends(Ticks now) {
       readiness_[unit.value].time = std::max(readiness_[unit.value].time, arrival);
       if (--readiness_[unit.value].waits == 0) arrivals_.push({readiness_[unit.value].time, unit});
     });
-    consider(from);
+    for (std::uint32_t lane : units_.lanes_of(from)) consider(lane);
   }
 }
 
 void Fills::offer(OpId unit) {
   const UnitInfo& place = units_.info(unit);
-  const DeviceId d = units_.device(unit);
-  devices_[d].blocks[place.block].ready.insert(place.rank);
-  ++devices_[d].ready;
-  consider(d);
+  lanes_[place.lane].blocks[place.block].ready.insert(place.rank);
+  ++lanes_[place.lane].ready;
+  consider(place.lane);
 }
 
-void Fills::consider(DeviceId d) {
-  if (devices_[d].candidate || devices_[d].ready == 0) return;
-  devices_[d].candidate = true;
-  candidates_.push_back(d);
+void Fills::consider(std::uint32_t lane) {
+  if (lanes_[lane].candidate || lanes_[lane].ready == 0) return;
+  lanes_[lane].candidate = true;
+  candidates_.push_back(lane);
 }
 
 /// Upper keeps the ops that have ended by `now` for good, so the walk over them never goes back.
-bool Fills::idle(DeviceId d, Ticks now) {
-  if (upper_.fill_until(d) > now) return false;
-  const std::vector<Started>& above = upper_.started(d);
-  std::size_t& next = devices_[d].next_upper;
+bool Fills::idle(std::uint32_t lane, Ticks now) {
+  if (upper_.fill_until(lane) > now) return false;
+  const std::vector<Started>& above = upper_.started(lane);
+  std::size_t& next = lanes_[lane].next_upper;
   while (next < above.size() && above[next].start + units_.duration(above[next].unit) <= now) ++next;
   return next == above.size() || above[next].start > now;
 }
 
-bool Fills::stays_idle(DeviceId d, Ticks until) {
-  const std::size_t next = devices_[d].next_upper;
+bool Fills::stays_idle(std::uint32_t lane, Ticks until) {
+  const std::size_t next = lanes_[lane].next_upper;
   for (;;) {
-    const std::vector<Started>& above = upper_.started(d);
+    const std::vector<Started>& above = upper_.started(lane);
     if (next < above.size()) return above[next].start >= until;
     const std::optional<Ticks> moment = upper_.next_moment();
     if (!moment || *moment >= until) return true;
@@ -109,10 +107,10 @@ bool Fills::takes(OpId unit) const {
   return false;
 }
 
-void Fills::decide(DeviceId d, Ticks now) {
-  if (!idle(d, now)) return;
-  Device& device = devices_[d];
-  for (Block& block : device.blocks) {
+void Fills::decide(std::uint32_t lane, Ticks now) {
+  if (!idle(lane, now)) return;
+  Lane& mine = lanes_[lane];
+  for (Block& block : mine.blocks) {
     if (block.written == nullptr) continue;
     // Ops at least this long have been found not to fit.
     Ticks too_long = kMaxTicks;
@@ -120,7 +118,7 @@ void Fills::decide(DeviceId d, Ticks now) {
       const OpId unit = block.written->ops[i];
       const Ticks duration = units_.duration(unit);
       if (duration >= too_long) continue;
-      if (!stays_idle(d, now + duration)) {
+      if (!stays_idle(lane, now + duration)) {
         too_long = duration;
         if (too_long <= block.shortest) break;
         continue;
@@ -130,8 +128,8 @@ void Fills::decide(DeviceId d, Ticks now) {
         if (!upper_.fits_fill(unit)) continue;
       }
       block.ready.erase(i);
-      --device.ready;
-      device.started.push_back({unit, now, upper_.next_number()});
+      --mine.ready;
+      mine.started.push_back({unit, now, upper_.next_number()});
       upper_.start_fill(unit, now);
       return;
     }

@@ -21,8 +21,8 @@ class Fills {
 
   /// Runs lists, `any` and fills to their end, or until nothing can start any more.
   void run();
-  /// What each device filled, in order.
-  const std::vector<Started>& started(DeviceId d) const { return devices_[d].started; }
+  /// What each lane filled, in order.
+  const std::vector<Started>& started(std::uint32_t lane) const { return lanes_[lane].started; }
 
  private:
   struct Block {
@@ -30,7 +30,7 @@ class Fills {
     ReadySet ready;
     Ticks shortest = kMaxTicks;
   };
-  struct Device {
+  struct Lane {
     /// By block of the schedule; those that are no fill stay empty.
     std::vector<Block> blocks;
     std::uint32_t ready = 0;
@@ -50,20 +50,21 @@ class Fills {
   std::optional<Ticks> next_time();
   void hear_of_ends(Ticks now);
   void offer(OpId unit);
-  void consider(DeviceId d);
-  bool idle(DeviceId d, Ticks now);
-  void decide(DeviceId d, Ticks now);
-  bool stays_idle(DeviceId d, Ticks until);
+  void consider(std::uint32_t lane);
+  bool idle(std::uint32_t lane, Ticks now);
+  void decide(std::uint32_t lane, Ticks now);
+  bool stays_idle(std::uint32_t lane, Ticks until);
   bool takes(OpId unit) const;
 
   const Units& units_;
   std::vector<Readiness>& readiness_;
   Upper& upper_;
-  IdVector<DeviceId, Device> devices_;
+  /// Of units_.lanes().
+  std::vector<Lane> lanes_;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   /// Index into Upper::ended of the first end not heard of.
   std::size_t heard_ = 0;
-  std::vector<DeviceId> candidates_;
+  std::vector<std::uint32_t> candidates_;
 };
 
 }  // namespace stave

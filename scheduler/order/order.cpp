@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "scheduler/order/blocks.h"
 #include "scheduler/order/fills.h"
 #include "scheduler/order/least.h"
 #include "scheduler/order/units.h"
@@ -25,6 +26,7 @@ Table as_written(const Schedule& schedule) {
       table.entries.insert(table.entries.end(), block.ops.begin(), block.ops.end());
     table.first.push_back(table.size());
   }
+  find_blocks(schedule, table);
   return table;
 }
 
@@ -58,7 +60,10 @@ bool limits_can_be_kept(const Units& units, Diagnostics& sink) {
   bool possible = true;
   for (std::uint32_t d = 0; d < schedule.devices && possible; ++d) {
     const DeviceOrder& order = schedule.orders[DeviceId(d)];
-    for (std::size_t limit = 0; limit < Units::kLimits; ++limit) {
+    // What a list holds is no choice: it stops where it stops.
+    const bool has_pairs = std::any_of(order.blocks.begin(), order.blocks.end(),
+                                       [](const OrderBlock& block) { return !block.pairs.empty(); });
+    for (std::size_t limit = 0; limit < Units::kLimits && !has_pairs; ++limit) {
       const std::optional<Limit> bound = units.limit(limit, DeviceId(d));
       if (!bound) continue;
       const LeastHeld least = least_held(units, limit, DeviceId(d));
@@ -90,14 +95,47 @@ std::vector<Started> weave(const std::vector<Started>& above, const std::vector<
   return all;
 }
 
+/// What the lanes of a device started, in one row: an op of a stream stands behind the computing ops that ended before
+/// it started.
+std::vector<Started> join_lanes(const Units& units, const Upper& upper, const Fills* fills, DeviceId d) {
+  const std::vector<Started> nothing;
+  std::vector<Started> row;
+  for (std::uint32_t lane : units.lanes_of(d)) {
+    const std::vector<Started> mine = weave(upper.started(lane), fills ? fills->started(lane) : nothing);
+    if (lane == d.value) {
+      row = mine;
+      continue;
+    }
+    std::vector<Started> joined;
+    joined.reserve(row.size() + mine.size());
+    std::size_t next = 0;
+    for (const Started& each : row) {
+      const bool computes = units.info(each.unit).lane == d.value;
+      const Ticks end = each.start + units.duration(each.unit);
+      while (next < mine.size() && (computes ? mine[next].start < end : mine[next].start < each.start))
+        joined.push_back(mine[next++]);
+      joined.push_back(each);
+    }
+    joined.insert(joined.end(), mine.begin() + static_cast<std::ptrdiff_t>(next), mine.end());
+    row = std::move(joined);
+  }
+  return row;
+}
+
+void append(const Units& units, OpId unit, Table& table) {
+  table.entries.push_back(unit);
+  if (units.partner(unit).valid()) table.entries.push_back(units.partner(unit));
+}
+
 /// What a device started, then what is left of it: lists in their order, each op of an `any` or a `fill` right before
 /// the first that needs it here. So a cycle that verify finds is one of the text, not of this order.
 void append_stuck(const Units& units, const std::vector<Started>& started, DeviceId d, Table& table) {
   const Schedule& schedule = units.schedule();
   std::unordered_set<std::uint32_t> placed;
   for (const Started& each : started) {
-    table.entries.push_back(each.unit);
+    append(units, each.unit, table);
     placed.insert(each.unit.value);
+    if (units.partner(each.unit).valid()) placed.insert(units.partner(each.unit).value);
   }
   const auto is_free = [&](OpId unit) {
     return unit.valid() && units.device(unit) == d && !placed.contains(unit.value) &&
@@ -177,11 +215,9 @@ std::optional<Table> order(const Schedule& schedule, const Costs& costs, Diagnos
   else
     while (upper.next_moment()) upper.step();
 
-  const std::vector<Started> nothing;
   std::uint32_t started = 0;
-  for (std::uint32_t d = 0; d < schedule.devices; ++d)
-    started += static_cast<std::uint32_t>(upper.started(DeviceId(d)).size() +
-                                          (fills ? fills->started(DeviceId(d)).size() : 0));
+  for (std::uint32_t lane = 0; lane < units->lanes().size(); ++lane)
+    started += static_cast<std::uint32_t>(upper.started(lane).size() + (fills ? fills->started(lane).size() : 0));
   const bool finished = started == units->count();
   if (!finished && is_stopped_by_limit(*units, upper, sink)) return std::nullopt;
 
@@ -190,13 +226,14 @@ std::optional<Table> order(const Schedule& schedule, const Costs& costs, Diagnos
   table.entries.reserve(units->count());
   for (std::uint32_t i = 0; i < schedule.devices; ++i) {
     const DeviceId d(i);
-    const std::vector<Started> all = weave(upper.started(d), fills ? fills->started(d) : nothing);
+    const std::vector<Started> all = join_lanes(*units, upper, fills ? &*fills : nullptr, d);
     if (finished)
-      for (const Started& each : all) table.entries.push_back(each.unit);
+      for (const Started& each : all) append(*units, each.unit, table);
     else
       append_stuck(*units, all, d, table);
     table.first.push_back(table.size());
   }
+  find_blocks(schedule, table);
   return table;
 }
 

@@ -1,11 +1,14 @@
 // Units: the ops that the blocks of a schedule order, with what each waits for and who waits for it.
-// A fused op is one unit. This is the fixed part of the greedy scheduler; what changes is in upper.h and fills.h.
+// A fused op is one unit, and so is an overlapped pair, under the name of its first op. Each unit runs on a lane: the
+// computing of its device, or a stream beside it. This is the fixed part of the greedy scheduler; what changes is in upper.h and fills.h.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
+#include "compiler/code.h"
 #include "compiler/schedule.h"
 #include "core/ids.h"
 #include "scheduler/costs.h"
@@ -25,9 +28,9 @@ struct UnitInfo {
   std::uint32_t rank = 0;
   /// Limit::kNobody if it has none.
   std::uint32_t microbatch = Limit::kNobody;
-  std::uint16_t device = 0;
+  std::uint32_t lane = 0;
   std::uint16_t block = 0;
-  std::uint16_t kind = 0;
+  std::uint8_t kind = 0;
   bool fill = false;
 };
 
@@ -45,20 +48,38 @@ class Units {
   /// Who waits for the end of `unit`; one entry a need.
   template <class Visit>
   void for_each_successor(OpId unit, Visit&& visit) const {
-    const OpKind& kind = schedule_->ops.kinds()[KindId(infos_[unit.value].kind)];
-    const auto after = [&](std::uint32_t op) {
+    for_each_op(unit, [&](std::uint32_t op) {
       for (const Successor& each : successors_[op]) visit(each);
-    };
-    if (kind.parts.empty()) return after(unit.value);
-    for (KindId part : kind.parts) after(schedule_->ops.kinds()[part].first + (unit.value - kind.first));
+    });
+  }
+  /// The ops that are not fused and that `unit` runs.
+  template <class Visit>
+  void for_each_op(OpId unit, Visit&& visit) const {
+    for_each_part(unit, infos_[unit.value].kind, visit);
+    if (const OpId other = partner(unit); other.valid()) for_each_part(other, kind_of(other), visit);
   }
 
   /// The unit that runs an op that is not fused; not valid if no block has it.
   OpId unit_of(OpId op) const { return OpId(unit_of_[op.value]); }
 
   const UnitInfo& info(OpId unit) const { return infos_[unit.value]; }
-  DeviceId device(OpId unit) const { return DeviceId(infos_[unit.value].device); }
-  Ticks duration(OpId unit) const { return of(costs_->kinds[KindId(infos_[unit.value].kind)], unit); }
+  /// The other op of an overlapped pair; not valid if the unit is none.
+  OpId partner(OpId unit) const { return partners_.empty() ? OpId() : partners_[unit.value]; }
+  DeviceId device(OpId unit) const { return lanes_[infos_[unit.value].lane].device; }
+  Ticks duration(OpId unit) const {
+    if (partner(unit).valid()) return costs_->of_pair(unit);
+    return of(costs_->kinds[KindId(infos_[unit.value].kind)], unit);
+  }
+
+  /// The computing of every device, by its number, then the streams beside them.
+  struct Lane {
+    DeviceId device;
+    /// As in the order of the device; with streams, of each block the ops of this one.
+    std::vector<const OrderBlock*> blocks;
+  };
+  const std::vector<Lane>& lanes() const { return lanes_; }
+  /// The lanes of a device. Shape: [device].
+  const std::vector<std::uint32_t>& lanes_of(DeviceId device) const { return lanes_of_[device]; }
   Ticks message(DeviceId from, DeviceId to, std::uint16_t payload) const {
     return from == to ? 0 : costs_->message[payload];
   }
@@ -66,12 +87,21 @@ class Units {
   /// What a unit takes of its device's limits when it starts, and gives back when it ends. Index: 0 activations, 1 memory.
   static constexpr std::size_t kLimits = 2;
   std::int64_t taken(std::size_t limit, OpId unit) const {
-    return of(sizes_[limit].taken[KindId(infos_[unit.value].kind)], unit);
+    const OpId other = partner(unit);
+    return size(sizes_[limit].taken, unit) + (other.valid() ? size(sizes_[limit].taken, other) : 0);
   }
   std::int64_t given(std::size_t limit, OpId unit) const {
-    return of(sizes_[limit].given[KindId(infos_[unit.value].kind)], unit);
+    const OpId other = partner(unit);
+    return size(sizes_[limit].given, unit) + (other.valid() ? size(sizes_[limit].given, other) : 0);
   }
-  /// Microbatch of a unit, or Limit::kNobody.
+  /// Calls `visit(microbatch, taken, given)` for a unit, or for each op of a pair.
+  template <class Visit>
+  void for_each_size(std::size_t limit, OpId unit, Visit&& visit) const {
+    visit(microbatch(unit), size(sizes_[limit].taken, unit), size(sizes_[limit].given, unit));
+    if (const OpId other = partner(unit); other.valid())
+      visit(schedule_->ops.microbatch(other), size(sizes_[limit].taken, other), size(sizes_[limit].given, other));
+  }
+  /// Microbatch of a unit, or Limit::kNobody; of a pair that of its first op.
   std::uint32_t microbatch(OpId unit) const { return infos_[unit.value].microbatch; }
   /// The limit of a device at its beginning; none if it has none.
   std::optional<Limit> limit(std::size_t which, DeviceId device) const;
@@ -85,20 +115,45 @@ class Units {
     IdVector<KindId, KindTicks> given;
   };
 
+  static_assert(kMaxKinds <= 256);
+  std::uint8_t kind_of(OpId op) const { return static_cast<std::uint8_t>(schedule_->ops.kind_of(op).value); }
+  template <class Visit>
+  void for_each_part(OpId op, std::uint32_t kind_number, Visit& visit) const {
+    const OpKind& kind = schedule_->ops.kinds()[KindId(kind_number)];
+    if (kind.parts.empty()) return visit(op.value);
+    for (KindId part : kind.parts) visit(schedule_->ops.kinds()[part].first + (op.value - kind.first));
+  }
+  std::int64_t size(const IdVector<KindId, KindTicks>& of_kinds, OpId op) const {
+    return of(of_kinds[KindId(infos_[op.value].kind)], op);
+  }
   std::int64_t of(const KindTicks& values, OpId unit) const {
     if (values.values.size() == 1) return values.values[0];
     return values.values[values.at(schedule_->ops.name(unit))];
   }
 
+  void find_lanes();
   bool place_units();
   void join();
   void measure();
+  /// A unit that waits for an op because of where it is written.
+  struct Behind {
+    std::uint32_t op = 0;
+    OpId unit;
+  };
+  std::vector<Behind> written_behind() const;
 
   const Schedule* schedule_ = nullptr;
   const Costs* costs_ = nullptr;
   std::uint32_t count_ = 0;
   bool has_fills_ = false;
+  std::vector<Lane> lanes_;
+  IdVector<DeviceId, std::vector<std::uint32_t>> lanes_of_;
+  /// The blocks of lanes, where a block has ops of several streams.
+  std::deque<OrderBlock> split_;
+  /// By op, of pairs alone their second op has kind and nothing else.
   std::vector<UnitInfo> infos_;
+  /// By unit; empty without pairs.
+  std::vector<OpId> partners_;
   /// Unit that runs an op that is not fused, or OpId::kNone.
   std::vector<std::uint32_t> unit_of_;
   std::vector<std::uint32_t> needs_;

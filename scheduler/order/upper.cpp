@@ -13,22 +13,23 @@ std::vector<Readiness> nothing_ready(const Units& units) {
 }
 
 Upper::Upper(const Units& units, std::vector<Readiness>& readiness) : units_(units), readiness_(readiness) {
-  const Schedule& schedule = units.schedule();
-  devices_.resize(schedule.devices);
-  for (std::uint32_t d = 0; d < schedule.devices; ++d) {
-    Device& device = devices_[DeviceId(d)];
-    for (std::size_t limit = 0; limit < Units::kLimits; ++limit) device.limits[limit] = units.limit(limit, DeviceId(d));
-    for (const OrderBlock& written : schedule.orders[DeviceId(d)].blocks) {
+  limits_.resize(units.schedule().devices);
+  for (std::uint32_t d = 0; d < limits_.size(); ++d)
+    for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
+      limits_[DeviceId(d)][limit] = units.limit(limit, DeviceId(d));
+  for (const Units::Lane& from : units.lanes()) {
+    Lane& to = lanes_.emplace_back();
+    for (const OrderBlock* written : from.blocks) {
       Block block;
-      block.written = &written;
-      if (written.kind == OrderKind::Any) {
-        const auto size = static_cast<std::uint32_t>(written.ops.size());
+      block.written = written;
+      if (written->kind == OrderKind::Any) {
+        const auto size = static_cast<std::uint32_t>(written->ops.size());
         block.free = ReadySet(size);
         block.takers = ReadySet(size);
         block.uniform_takers = true;
         const OpId* before = nullptr;
-        for (const OpId& unit : written.ops) {
-          if (!takes(device, unit)) continue;
+        for (const OpId& unit : written->ops) {
+          if (!takes(limits_[from.device], unit)) continue;
           if (before != nullptr) {
             bool like = units.microbatch(*before) <= units.microbatch(unit);
             for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
@@ -38,7 +39,7 @@ Upper::Upper(const Units& units, std::vector<Readiness>& readiness) : units_(uni
           before = &unit;
         }
       }
-      device.blocks.push_back(std::move(block));
+      to.blocks.push_back(std::move(block));
     }
   }
 }
@@ -56,11 +57,11 @@ void Upper::step() {
   if (units_.has_fills()) journal_.begin(*moment);
   if (!begun_) {
     begun_ = true;
-    for (const DeviceOrder& order : units_.schedule().orders)
-      for (const OrderBlock& block : order.blocks)
-        for (OpId unit : block.ops)
-          if (block.kind == OrderKind::Any && readiness_[unit.value].waits == 0) offer(unit);
-    for (std::uint32_t d = 0; d < devices_.size(); ++d) mark_dirty(DeviceId(d));
+    for (const Units::Lane& each : units_.lanes())
+      for (const OrderBlock* block : each.blocks)
+        for (OpId unit : block->ops)
+          if (block->kind == OrderKind::Any && readiness_[unit.value].waits == 0) offer(unit);
+    for (std::uint32_t i = 0; i < lanes_.size(); ++i) mark_dirty(i);
   }
   do {
     while (next_moment() == moment && !events_.empty()) {
@@ -70,9 +71,9 @@ void Upper::step() {
       apply(event);
     }
     std::sort(dirty_.begin(), dirty_.end());
-    for (DeviceId d : dirty_) {
-      devices_[d].dirty = false;
-      serve(d, *moment);
+    for (std::uint32_t i : dirty_) {
+      lanes_[i].dirty = false;
+      serve(i, *moment);
     }
     dirty_.clear();
   } while (next_moment() == moment);
@@ -81,8 +82,8 @@ void Upper::step() {
 bool Upper::is_current(const Event& event) const {
   switch (event.kind) {
     case EventKind::End: {
-      const Device& device = devices_[units_.device(event.unit)];
-      return device.running == event.unit && device.until == event.time;
+      const Lane& mine = lane(event.unit);
+      return mine.running == event.unit && mine.until == event.time;
     }
     case EventKind::FillEnd:
       return true;
@@ -95,7 +96,7 @@ bool Upper::is_current(const Event& event) const {
 void Upper::apply(const Event& event) {
   switch (event.kind) {
     case EventKind::End:
-      devices_[units_.device(event.unit)].running = OpId();
+      lane(event.unit).running = OpId();
       end(event.unit, event.time);
       break;
     case EventKind::FillEnd:
@@ -110,11 +111,13 @@ void Upper::apply(const Event& event) {
 void Upper::end(OpId unit, Ticks time) {
   const DeviceId d = units_.device(unit);
   for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-    if (devices_[d].limits[limit]) devices_[d].limits[limit]->give(units_.microbatch(unit), units_.given(limit, unit));
+    if (std::optional<Limit>& mine = limits_[d][limit])
+      units_.for_each_size(limit, unit, [&](std::uint32_t m, std::int64_t, std::int64_t given) { mine->give(m, given); });
   ended_.push_back({unit, time});
   note(ChangeKind::Ended, unit);
   units_.for_each_successor(unit, [&](const Successor& successor) { arrive(successor, d, time); });
-  mark_dirty(d);
+  // What it gave back may let another lane of the device go on.
+  for (std::uint32_t each : units_.lanes_of(d)) mark_dirty(each);
 }
 
 void Upper::arrive(const Successor& successor, DeviceId from, Ticks time) {
@@ -132,62 +135,73 @@ void Upper::arrive(const Successor& successor, DeviceId from, Ticks time) {
 
 void Upper::offer(OpId unit) {
   const UnitInfo& place = units_.info(unit);
-  const DeviceId d = units_.device(unit);
-  Device& device = devices_[d];
-  Block& block = device.blocks[place.block];
+  Block& block = lanes_[place.lane].blocks[place.block];
   if (block.written->kind == OrderKind::Any) {
-    (takes(device, unit) ? block.takers : block.free).insert(place.rank);
+    (takes(limits_[units_.device(unit)], unit) ? block.takers : block.free).insert(place.rank);
     note(ChangeKind::Offered, unit);
   }
-  mark_dirty(d);
+  mark_dirty(place.lane);
 }
 
-void Upper::mark_dirty(DeviceId d) {
-  if (devices_[d].dirty) return;
-  devices_[d].dirty = true;
-  dirty_.push_back(d);
+void Upper::mark_dirty(std::uint32_t lane) {
+  if (lanes_[lane].dirty) return;
+  lanes_[lane].dirty = true;
+  dirty_.push_back(lane);
 }
 
-void Upper::serve(DeviceId d, Ticks time) {
-  Device& device = devices_[d];
-  if (device.running.valid() || device.fill_until > time) return;
-  for (Block& block : device.blocks) {
+void Upper::serve(std::uint32_t lane, Ticks time) {
+  Lane& mine = lanes_[lane];
+  if (mine.running.valid() || mine.fill_until > time) return;
+  const Limits& limits = limits_[units_.lanes()[lane].device];
+  for (Block& block : mine.blocks) {
     if (block.written->kind == OrderKind::Fill) continue;
-    if (const std::optional<OpId> unit = choose(device, block, time)) return start(d, block, *unit, time);
+    if (const std::optional<OpId> unit = choose(limits, block, time)) return start(lane, block, *unit, time);
   }
 }
 
-std::optional<OpId> Upper::choose(Device& device, const Block& block, Ticks time) const {
+std::optional<OpId> Upper::choose(const Limits& limits, const Block& block, Ticks time) const {
   const std::vector<OpId>& ops = block.written->ops;
   if (block.written->kind == OrderKind::List) {
     if (block.next == ops.size()) return std::nullopt;
     const OpId unit = ops[block.next];
     const bool ready = readiness_[unit.value].waits == 0 && readiness_[unit.value].time <= time;
-    return ready && fits_list(device, unit) ? std::optional<OpId>(unit) : std::nullopt;
+    return ready && fits_list(limits, unit) ? std::optional<OpId>(unit) : std::nullopt;
   }
   std::uint32_t best = block.free.first();
   for (std::uint32_t i = block.takers.first(); i < best; i = block.takers.first(i + 1)) {
-    if (fits_with_room(device, ops[i])) best = i;
+    if (fits_with_room(limits, ops[i])) best = i;
     if (block.uniform_takers) break;
   }
   return best == ReadySet::kNone ? std::nullopt : std::optional<OpId>(ops[best]);
 }
 
-void Upper::start(DeviceId d, Block& block, OpId unit, Ticks time) {
-  Device& device = devices_[d];
+void Upper::start(std::uint32_t lane, Block& block, OpId unit, Ticks time) {
+  Lane& mine = lanes_[lane];
   if (block.written->kind == OrderKind::List) {
-    ++block.next;
-    note(ChangeKind::StartedList, unit, device.until);
+    block.next += units_.partner(unit).valid() ? 2 : 1;
+    note(ChangeKind::StartedList, unit, mine.until);
   } else {
-    (takes(device, unit) ? block.takers : block.free).erase(units_.info(unit).rank);
-    note(ChangeKind::StartedAny, unit, device.until);
+    (takes(limits_[units_.device(unit)], unit) ? block.takers : block.free).erase(units_.info(unit).rank);
+    note(ChangeKind::StartedAny, unit, mine.until);
   }
+  take(unit);
+  mine.running = unit;
+  mine.until = time + units_.duration(unit);
+  mine.started.push_back({unit, time, next_number()});
+  events_.push({mine.until, unit, EventKind::End});
+}
+
+void Upper::take(OpId unit) {
   for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-    if (device.limits[limit]) device.limits[limit]->take(units_.microbatch(unit), units_.taken(limit, unit));
-  device.running = unit;
-  device.until = time + units_.duration(unit);
-  device.started.push_back({unit, time, next_number()});
-  events_.push({device.until, unit, EventKind::End});
+    if (std::optional<Limit>& mine = limits_[units_.device(unit)][limit])
+      units_.for_each_size(limit, unit, [&](std::uint32_t m, std::int64_t taken, std::int64_t) { mine->take(m, taken); });
+}
+
+void Upper::untake(OpId unit) {
+  for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
+    if (std::optional<Limit>& mine = limits_[units_.device(unit)][limit])
+      units_.for_each_size(limit, unit,
+                           [&](std::uint32_t m, std::int64_t taken, std::int64_t) { mine->untake(m, taken); });
 }
 
 void Upper::take_back(Ticks time, bool keep_same) {
@@ -197,81 +211,81 @@ void Upper::take_back(Ticks time, bool keep_same) {
 
 void Upper::undo(const Change& change) {
   const OpId unit = change.unit;
-  const DeviceId d = units_.device(unit);
-  Device& device = devices_[d];
+  Lane& mine = lane(unit);
+  Limits& limits = limits_[units_.device(unit)];
   const UnitInfo& place = units_.info(unit);
   switch (change.kind) {
     case ChangeKind::Popped:
-      if (change.event == EventKind::End) device.running = unit;
+      if (change.event == EventKind::End) mine.running = unit;
       events_.push({change.time, unit, change.event});
       break;
     case ChangeKind::Ended:
       ended_.pop_back();
       for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-        if (device.limits[limit]) device.limits[limit]->ungive(units_.microbatch(unit), units_.given(limit, unit));
+        if (limits[limit])
+          units_.for_each_size(limit, unit, [&](std::uint32_t m, std::int64_t, std::int64_t given) {
+            limits[limit]->ungive(m, given);
+          });
       break;
     case ChangeKind::Arrived:
       ++readiness_[unit.value].waits;
       readiness_[unit.value].time = change.time;
       break;
     case ChangeKind::Offered:
-      (takes(device, unit) ? device.blocks[place.block].takers : device.blocks[place.block].free).erase(place.rank);
+      (takes(limits, unit) ? mine.blocks[place.block].takers : mine.blocks[place.block].free).erase(place.rank);
       break;
     case ChangeKind::StartedList:
     case ChangeKind::StartedAny: {
-      Block& block = device.blocks[place.block];
+      Block& block = mine.blocks[place.block];
       if (change.kind == ChangeKind::StartedList)
-        --block.next;
+        block.next -= units_.partner(unit).valid() ? 2 : 1;
       else
-        (takes(device, unit) ? block.takers : block.free).insert(place.rank);
-      for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-        if (device.limits[limit]) device.limits[limit]->untake(units_.microbatch(unit), units_.taken(limit, unit));
-      device.running = OpId();
-      device.until = change.time;
-      device.started.pop_back();
+        (takes(limits, unit) ? block.takers : block.free).insert(place.rank);
+      untake(unit);
+      mine.running = OpId();
+      mine.until = change.time;
+      mine.started.pop_back();
       break;
     }
   }
 }
 
-bool Upper::takes(const Device& device, OpId unit) const {
+bool Upper::takes(const Limits& limits, OpId unit) const {
   for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-    if (device.limits[limit] && units_.taken(limit, unit) > 0) return true;
+    if (limits[limit] && units_.taken(limit, unit) > 0) return true;
   return false;
 }
 
-bool Upper::fits_list(const Device& device, OpId unit) const {
+bool Upper::fits_list(const Limits& limits, OpId unit) const {
   for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-    if (device.limits[limit] && !device.limits[limit]->fits(units_.taken(limit, unit))) return false;
+    if (limits[limit] && !limits[limit]->fits(units_.taken(limit, unit))) return false;
   return true;
 }
 
-bool Upper::fits_with_room(const Device& device, OpId unit) const {
+bool Upper::fits_with_room(const Limits& limits, OpId unit) const {
   for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-    if (device.limits[limit] &&
-        !device.limits[limit]->fits_with_room(units_.microbatch(unit), units_.taken(limit, unit)))
+    if (limits[limit] && !limits[limit]->fits_with_room(units_.microbatch(unit), units_.taken(limit, unit)))
       return false;
   return true;
 }
 
-bool Upper::fits_fill(OpId unit) const { return fits_with_room(devices_[units_.device(unit)], unit); }
+bool Upper::fits_fill(OpId unit) const { return fits_with_room(limits_[units_.device(unit)], unit); }
 
 void Upper::start_fill(OpId unit, Ticks start) {
-  Device& device = devices_[units_.device(unit)];
   const Ticks duration = units_.duration(unit);
   take_back(start + duration, duration == 0);
-  for (std::size_t limit = 0; limit < Units::kLimits; ++limit)
-    if (device.limits[limit]) device.limits[limit]->take(units_.microbatch(unit), units_.taken(limit, unit));
-  device.fill_until = start + duration;
+  take(unit);
+  lane(unit).fill_until = start + duration;
   events_.push({start + duration, unit, EventKind::FillEnd});
 }
 
 std::optional<OpId> Upper::held_by_limit(DeviceId d) const {
-  const Device& device = devices_[d];
-  for (const Block& block : device.blocks) {
-    if (block.written->kind != OrderKind::List || block.next == block.written->ops.size()) continue;
-    const OpId unit = block.written->ops[block.next];
-    if (readiness_[unit.value].waits == 0 && !fits_list(device, unit)) return unit;
+  for (std::uint32_t each : units_.lanes_of(d)) {
+    for (const Block& block : lanes_[each].blocks) {
+      if (block.written->kind != OrderKind::List || block.next == block.written->ops.size()) continue;
+      const OpId unit = block.written->ops[block.next];
+      if (readiness_[unit.value].waits == 0 && !fits_list(limits_[d], unit)) return unit;
+    }
   }
   return std::nullopt;
 }

@@ -1,7 +1,8 @@
-// Upper: lists and `any` of every device, served by readiness, in simulated time.
+// Upper: lists and `any` of every lane, served by readiness, in simulated time.
 // It can run ahead of the moment in which fills are decided (fills.h), and be taken back when a fill changed its future.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <queue>
@@ -55,21 +56,21 @@ class Upper {
 
   /// Ends of units in order of time, those of fills too.
   const std::vector<Ended>& ended() const { return ended_; }
-  /// What each device started.
-  const std::vector<Started>& started(DeviceId d) const { return devices_[d].started; }
+  /// What each lane started.
+  const std::vector<Started>& started(std::uint32_t lane) const { return lanes_[lane].started; }
 
   /// Whether the limits of its device admit a unit of a fill now.
   bool fits_fill(OpId unit) const;
   /// A fill runs `unit` from `start` on. Every moment later than `start` must have been taken back if the unit takes of
   /// a limit; moments up to its end are kept.
   void start_fill(OpId unit, Ticks start);
-  /// End of the last fill that was started on a device.
-  Ticks fill_until(DeviceId d) const { return devices_[d].fill_until; }
+  /// End of the last fill that was started on a lane.
+  Ticks fill_until(std::uint32_t lane) const { return lanes_[lane].fill_until; }
   std::uint64_t next_number() { return number_++; }
 
   /// Device `d` has a list whose next op is ready and held back by the device's limit.
   std::optional<OpId> held_by_limit(DeviceId d) const;
-  std::int64_t held(DeviceId d, std::size_t limit) const { return devices_[d].limits[limit]->held(); }
+  std::int64_t held(DeviceId d, std::size_t limit) const { return limits_[d][limit]->held(); }
 
  private:
   enum class EventKind : std::uint8_t { End, FillEnd, Ready };
@@ -99,9 +100,9 @@ class Upper {
     /// Once a taker is refused, every later one would be.
     bool uniform_takers = false;
   };
-  struct Device {
+  using Limits = std::array<std::optional<Limit>, Units::kLimits>;
+  struct Lane {
     std::vector<Block> blocks;
-    std::optional<Limit> limits[Units::kLimits];
     std::vector<Started> started;
     OpId running;
     Ticks until = 0;
@@ -114,24 +115,31 @@ class Upper {
   void end(OpId unit, Ticks time);
   void arrive(const Successor& successor, DeviceId from, Ticks time);
   void offer(OpId unit);
-  void mark_dirty(DeviceId d);
-  void serve(DeviceId d, Ticks time);
-  std::optional<OpId> choose(Device& device, const Block& block, Ticks time) const;
-  void start(DeviceId d, Block& block, OpId unit, Ticks time);
+  Lane& lane(OpId unit) { return lanes_[units_.info(unit).lane]; }
+  const Lane& lane(OpId unit) const { return lanes_[units_.info(unit).lane]; }
+  void mark_dirty(std::uint32_t lane);
+  void serve(std::uint32_t lane, Ticks time);
+  std::optional<OpId> choose(const Limits& limits, const Block& block, Ticks time) const;
+  void start(std::uint32_t lane, Block& block, OpId unit, Ticks time);
+  void take(OpId unit);
+  void untake(OpId unit);
   void undo(const Change& change);
-  bool takes(const Device& device, OpId unit) const;
-  bool fits_list(const Device& device, OpId unit) const;
-  bool fits_with_room(const Device& device, OpId unit) const;
+  bool takes(const Limits& limits, OpId unit) const;
+  bool fits_list(const Limits& limits, OpId unit) const;
+  bool fits_with_room(const Limits& limits, OpId unit) const;
   void note(ChangeKind kind, OpId unit, Ticks time = 0, EventKind event = EventKind::End) {
     if (units_.has_fills()) journal_.note({kind, event, unit, time});
   }
 
   const Units& units_;
   std::vector<Readiness>& readiness_;
-  IdVector<DeviceId, Device> devices_;
+  /// Of units_.lanes().
+  std::vector<Lane> lanes_;
+  /// By device, whose lanes share them.
+  IdVector<DeviceId, Limits> limits_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Ended> ended_;
-  std::vector<DeviceId> dirty_;
+  std::vector<std::uint32_t> dirty_;
   std::uint64_t number_ = 0;
   bool begun_ = false;
   Journal<Change> journal_;

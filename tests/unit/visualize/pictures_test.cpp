@@ -147,8 +147,7 @@ TEST_CASE("labels name the stage where a device has several") {
   const Scene s = scene(2, 1, {{{"F", 0, 0, 0, 1}, {"F", 1, 0, 1, 2}}});
   const Labels labels(s.program.table);
   CHECK(labels.several_stages());
-  CHECK(labels.whole(s.program.table.entries[1]) == "1F0");
-  CHECK(labels.without_stage(s.program.table.entries[1]) == "F0");
+  CHECK(labels.of(1) == std::vector<std::string>{"1F0", "F0", "F"});
   CHECK(labels.chunk(DeviceId(0), s.program.table.entries[1]) == 1);
   CHECK(!Labels(two_devices().program.table).several_stages());
 }
