@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "cli/library.h"
+
 namespace stave {
 namespace {
 
@@ -25,7 +27,8 @@ Result<void> add(std::vector<NamedText>& to, NamedText parameter) {
 }  // namespace
 
 void ScheduleOptions::add_to(CLI::App& command) {
-  command.add_option("SCHEDULE", words, "a .sched or PyTorch CSV file, or - for standard input; then NAME=VALUE parameters")
+  command.add_option("SCHEDULE", words, "a .sched or PyTorch CSV file, a name of the library, or -\n"
+                     "for standard input; then NAME=VALUE parameters")
       ->required();
   command.add_option("-D", definitions, "a parameter of all files")->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("--cost", cost, "costs in place of the file's, as F=18522,I=18086/3,message=601")
@@ -65,7 +68,9 @@ Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& 
     if (equals == std::string::npos || !is_name(std::string_view(word).substr(0, equals))) {
       if (!result.empty() && !several)
         return Failure{fmt::format("one schedule file is taken, and `{}` is a second one", word)};
-      result.push_back({word, common});
+      Result<std::string> file = find_schedule(word);
+      if (!file) return file.failure();
+      result.push_back({std::move(*file), common});
       continue;
     }
     Result<NamedText> parameter = named_text(word);

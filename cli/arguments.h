@@ -17,7 +17,7 @@ struct NamedText {
   std::string value;
 };
 
-/// A file with the parameters that follow it, and those of `-D`, which hold for every file and come first.
+/// A file, as `find_schedule` has it, with the parameters that follow it, and those of `-D`, which hold for every file and come first.
 struct ScheduleArgument {
   std::string file;
   std::vector<NamedText> parameters;
@@ -32,8 +32,8 @@ struct ScheduleOptions {
   void add_to(CLI::App& command);
 };
 
-/// Errors: no file, a second file where only one is taken, a name given twice (also once by `-D`), a word that is no
-/// NAME=VALUE.
+/// Errors: no file, no such name in the library, a second file where only one is taken, a name given twice (also once by
+/// `-D`), a word that is no NAME=VALUE.
 Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several);
 
 /// The check of an option that takes a number: finite, and from `least` to `most`. CLI11's own lets through what is no

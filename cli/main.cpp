@@ -86,13 +86,13 @@ Exit run_command_line(int count, char** arguments) {
   app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(0, 1);
   Exit exit = Exit::Done;
-  for (auto add : {add_check, add_show, add_table, add_simulate, add_draw, add_run, add_explain}) {
+  for (auto add : {add_check, add_show, add_table, add_simulate, add_draw, add_run, add_list, add_explain}) {
     CLI::App* command = add(app, exit);
     command->set_help_flag("-h,--help", "print this help");
     command->get_formatter()->column_width(30);
   }
   app.get_formatter()->column_width(30);
-  app.footer("Example:\n  stave show schedules/zb_h1.sched P=4 M=8\n\nstave COMMAND --help says more of each.");
+  app.footer("Example:\n  stave show zb_h1 P=4 M=8\n\nstave COMMAND --help says more of each.");
 
   const std::vector<std::string> words(arguments + 1, arguments + count);
   try {
