@@ -225,8 +225,17 @@ struct ExpectCode {
   TermId list;
 };
 
+/// A source that a `use` brings in, and that `use`.
+struct UseCode {
+  SourceId source;
+  Span use;
+  bool is_library = false;
+};
+
 struct Code {
   SourceId source;
+  /// Without a library that no `use` names.
+  std::vector<UseCode> uses;
   std::string name;
   Span name_span;
 

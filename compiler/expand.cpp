@@ -93,6 +93,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     result.failure = std::move(*failure);
     return result;
   }
+  for (const UseCode& each : code.uses) sink.used_at(each.source, each.use);
   auto expansion = std::make_shared<Expansion>();
   expansion->code = compiled.code;
   expansion->arguments = arguments;
