@@ -72,6 +72,7 @@ inline constexpr Kind kKinds[] = {
     {"require", "parameters that a `require` refuses"},
     {"same-slot", "two ops of a list in one slot"},
     {"several-devices", "the one device of a stage that has several"},
+    {"sizes", "sizes of stages, microbatches or slices that are none, or do not fit each other"},
     {"too-many", "more ops, dependencies, orders or files than a schedule may have"},
     {"too-many-steps", "loops or functions that run too long"},
     {"wrong-kind", "a number, a condition or a list where another of them is needed"},

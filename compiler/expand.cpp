@@ -112,6 +112,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     schedule.stages = evaluator.stages();
     schedule.microbatches = evaluator.count(SettingKind::Microbatches);
     schedule.slices = evaluator.count(SettingKind::Slices);
+    schedule.sizes = evaluator.sizes();
     schedule.payloads = code.payloads;
     evaluator.finish_lets();
     expansion->world = make_world(evaluator);

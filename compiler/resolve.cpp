@@ -307,10 +307,6 @@ TermId Resolver::resolve_call(const Expr& expr, Speaks speaks, std::uint32_t dep
     for (ExprId operand : expr.operands) operands.push_back(resolve(operand, speaks, depth + 1));
     return make(builtin->term, expr.span, 0, operands);
   }
-  if (name == "slices") {
-    error("not-yet", expr.span, "slices that differ by microbatch are not supported by this version");
-    return TermId();
-  }
   if (const MetricInfo* metric = find_metric(name)) {
     if (speaks == Speaks::OfResult) return resolve_metric(expr, *metric, depth);
     error("misplaced", expr.span, fmt::format("`{}` is known of the result, and so in an `expect` only", name));
