@@ -21,8 +21,7 @@ struct DrawArguments {
 };
 
 Exit draw(const DrawArguments& arguments) {
-  const std::vector<std::string> inputs = files_of(arguments.schedule);
-  if (const Result<void> checked = check_output(arguments.output, inputs); !checked)
+  if (const Result<void> checked = check_output(arguments.output, files_of(arguments.schedule)); !checked)
     return fail(checked.failure().message);
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
@@ -33,8 +32,8 @@ Exit draw(const DrawArguments& arguments) {
   options.messages = arguments.messages;
   const double ticks = arguments.from * static_cast<double>(built.timeline->ticks_per_unit);
   options.from = ticks < static_cast<double>(kMaxTicks) ? static_cast<Ticks>(std::llround(ticks)) : kMaxTicks;
-  const Result<void> written =
-      write_output(arguments.output, draw_svg(*built.program, *built.timeline, options), inputs);
+  const Result<void> written = write_output(arguments.output, draw_svg(*built.program, *built.timeline, options),
+                                            files_of(arguments.schedule, one.loaded));
   return written ? Exit::Done : fail(written.failure().message);
 }
 

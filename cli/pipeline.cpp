@@ -159,6 +159,13 @@ std::vector<std::string> files_of(const ScheduleOptions& options) {
   return result;
 }
 
+std::vector<std::string> files_of(const ScheduleOptions& options, const Loaded& loaded) {
+  std::vector<std::string> result = files_of(options);
+  if (!loaded.compiled) return result;
+  for (const SourceId each : loaded.compiled->used_files()) result.push_back(loaded.sources[each].name);
+  return result;
+}
+
 std::string ExpectCounts::text() const {
   if (hold + fail + do_not_apply + skipped == 0) return "no expectations";
   std::string result = fmt::format("{} expectation{}", hold, hold == 1 ? " holds" : "s hold");

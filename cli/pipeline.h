@@ -106,6 +106,9 @@ void print_diagnostics(const Sources& sources, const Diagnostics& diagnostics);
 /// The files that a command line names, for outputs that must not be one of them.
 std::vector<std::string> files_of(const ScheduleOptions& options);
 
+/// The same, and the files that the schedule uses.
+std::vector<std::string> files_of(const ScheduleOptions& options, const Loaded& loaded);
+
 /// Names and values of the parameters, in the order of the text.
 std::vector<NamedText> parameters_of(const Schedule& schedule);
 

@@ -16,15 +16,14 @@ struct TableArguments {
 };
 
 Exit write_out(const TableArguments& arguments) {
-  const std::vector<std::string> inputs = files_of(arguments.schedule);
-  if (const Result<void> checked = check_output(arguments.output, inputs); !checked)
+  if (const Result<void> checked = check_output(arguments.output, files_of(arguments.schedule)); !checked)
     return fail(checked.failure().message);
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Checked); exit != Exit::Done) return exit;
   const Result<std::string> text =
       arguments.format == "csv" ? csv_of(one.built) : Result<std::string>(sched_of(one.loaded, one.built));
   if (!text) return fail(text.failure().message);
-  const Result<void> written = write_output(arguments.output, text.value(), inputs);
+  const Result<void> written = write_output(arguments.output, text.value(), files_of(arguments.schedule, one.loaded));
   return written ? Exit::Done : fail(written.failure().message);
 }
 

@@ -17,7 +17,7 @@ struct Builtin {
   std::uint8_t most = 1;
 };
 
-inline constexpr std::array<Builtin, 10> kBuiltins = {{
+inline constexpr std::array<Builtin, 11> kBuiltins = {{
     {"abs", TermKind::Abs},
     {"ceil", TermKind::Ceil},
     {"device", TermKind::DeviceOf, 1, 2},
@@ -26,6 +26,7 @@ inline constexpr std::array<Builtin, 10> kBuiltins = {{
     {"max", TermKind::Max, 1, 255},
     {"min", TermKind::Min, 1, 255},
     {"reversed", TermKind::Reversed},
+    {"slices", TermKind::SlicesOf},
     {"stages", TermKind::StagesOf},
     {"sum", TermKind::Sum, 1, 255},
 }};

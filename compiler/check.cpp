@@ -15,30 +15,33 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Ast& library, Ast& file, Diagnostics& sink)
-      : library_(library), file_(file), sink_(sink), resolver_(code_, sink) {}
+  Checker(const std::vector<BroughtIn>& brought_in, Ast& file, Diagnostics& sink)
+      : brought_in_(brought_in), file_(file), sink_(sink), resolver_(code_, sink) {
+    for (const BroughtIn& each : brought_in) files_.push_back(&each.ast);
+    files_.push_back(&file);
+  }
 
   std::optional<Code> run() {
     code_.source = file_.source;
     code_.name = file_.name.name;
     code_.name_span = file_.name.span;
-    uses();
+    for (const BroughtIn& each : brought_in_)
+      if (each.use.valid()) code_.uses.push_back({each.ast.source, each.use, !each.library.empty()});
     parameters();
     if (!declare_ops()) return std::nullopt;
-    declare_lets(library_, true);
-    declare_lets(file_, false);
+    declare_lets();
+    if (!has_tokens()) return std::nullopt;
     op_indices();
     resolve_lets();
     for (std::size_t i = 0; i < declared_.size(); ++i) op_rest(i);
-    enter(file_);
-    for (const Ast* ast : {&library_, static_cast<const Ast*>(&file_)}) {
+    for (const Ast* ast : files_) {
       enter(*ast);
       for (const AddedNeed& added : ast->added_needs) added_need(added);
     }
     settings();
     place();
     check_order(file_, resolver_, code_, calls_of_functions_);
-    for (const Ast* ast : {&library_, static_cast<const Ast*>(&file_)}) {
+    for (const Ast* ast : files_) {
       enter(*ast);
       check_prices(*ast, resolver_, code_);
     }
@@ -49,21 +52,24 @@ class Checker {
   }
 
  private:
-  void enter(const Ast& ast) { resolver_.enter(ast, &ast == &library_); }
+  void enter(const Ast& ast) { resolver_.enter(ast, &ast != &file_); }
   /// A place for what is missing: the name of the schedule, or the beginning of the file.
   Span head() const { return code_.name_span.valid() ? code_.name_span : Span{file_.source, 0, 0}; }
 
-  void uses() {
-    enter(file_);
-    for (const Use& use : file_.uses) {
-      if (!use.is_file && use.name == "training") continue;
-      if (use.is_file || use.name == "inference") {
-        resolver_.error("not-yet", use.span, "only `use training` is supported by this version");
-      } else {
-        resolver_.error("unknown-name", use.span, fmt::format("there are no ops called `{}`", use.name), "unknown", {},
-                        "`use training` brings in F, I, W, B, G and O");
-      }
+  /// Reports a `use inference` without what it needs.
+  bool has_tokens() {
+    for (const BroughtIn& each : brought_in_) {
+      if (each.library != "inference") continue;
+      const Resolver::Binding* tokens = resolver_.find("tokens");
+      if (tokens != nullptr && tokens->meaning != Resolver::Meaning::Function &&
+          tokens->meaning != Resolver::Meaning::Op)
+        continue;
+      resolver_.error("missing", each.use,
+                      "`use inference` needs a list `tokens`: how many tokens are decoded for each microbatch", "",
+                      tokens == nullptr ? Label() : Label{tokens->span, "this is no list"}, "add `let tokens = [4, 2, 7]`");
+      return false;
     }
+    return true;
   }
 
   void parameters() {
@@ -89,7 +95,7 @@ class Checker {
 
   /// False if there is no use in going on: everything would be wrong that speaks of an op.
   bool declare_ops() {
-    for (const Ast* ast : {&library_, static_cast<const Ast*>(&file_)}) {
+    for (const Ast* ast : files_) {
       enter(*ast);
       for (const OpDecl& decl : ast->ops) {
         const auto same = std::find_if(declared_.begin(), declared_.end(),
@@ -129,15 +135,18 @@ class Checker {
     return !hidden;
   }
 
-  void declare_lets(const Ast& ast, bool is_library) {
-    resolver_.enter(ast, is_library);
-    for (const LetDecl& let : ast.lets)
-      if (let.is_function) resolver_.know_function(let.name.name, let.value);
-    for (const LetDecl& let : ast.lets) lets_.push_back({&ast, &let, 0, false});
+  /// Every file sees the lets of all.
+  void declare_lets() {
+    for (const Ast* ast : files_) {
+      enter(*ast);
+      for (const LetDecl& let : ast->lets) {
+        if (let.is_function) resolver_.know_function(let.name.name, let.value);
+        lets_.push_back({ast, &let, 0, false});
+      }
+    }
     // Which lets are ops is known when all of their names are.
-    const std::size_t first = lets_.size() - ast.lets.size();
-    for (std::size_t i = first; i < lets_.size(); ++i) {
-      Let& each = lets_[i];
+    for (Let& each : lets_) {
+      enter(*each.ast);
       each.is_function = each.decl->is_function || resolver_.is_op(each.decl->value);
       if (each.is_function) {
         each.number = static_cast<std::uint32_t>(code_.functions.size());
@@ -153,9 +162,11 @@ class Checker {
         resolver_.declare_global(each.decl->name, Resolver::Meaning::Let, each.number);
       }
     }
-    for (std::size_t i = first; i < lets_.size(); ++i)
-      if (lets_[i].is_function)
-        code_.functions[lets_[i].number].gives_op = resolver_.is_op(lets_[i].decl->value);
+    for (const Let& each : lets_) {
+      if (!each.is_function) continue;
+      enter(*each.ast);
+      code_.functions[each.number].gives_op = resolver_.is_op(each.decl->value);
+    }
   }
 
   void resolve_lets() {
@@ -396,11 +407,13 @@ class Checker {
     bool is_function = false;
   };
 
-  const Ast& library_;
+  const std::vector<BroughtIn>& brought_in_;
   Ast& file_;
   Diagnostics& sink_;
   Code code_;
   Resolver resolver_;
+  /// What is brought in, and the file last.
+  std::vector<const Ast*> files_;
   std::vector<Declared> declared_;
   std::vector<Let> lets_;
   std::vector<Resolver::Calls> calls_of_lets_;
@@ -409,8 +422,8 @@ class Checker {
 
 }  // namespace
 
-std::optional<Code> check(const Ast& library, Ast file, Diagnostics& sink) {
-  return Checker(library, file, sink).run();
+std::optional<Code> check(const std::vector<BroughtIn>& brought_in, Ast file, Diagnostics& sink) {
+  return Checker(brought_in, file, sink).run();
 }
 
 }  // namespace stave

@@ -8,11 +8,13 @@
 #include "compiler/ast.h"
 #include "compiler/code.h"
 #include "compiler/diagnostics.h"
+#include "compiler/uses.h"
 
 namespace stave {
 
-/// The Code of `file`, with the ops and costs of `library` before its own; none if there are errors, which are in `sink`.
-std::optional<Code> check(const Ast& library, Ast file, Diagnostics& sink);
+/// The Code of `file`, with the ops, lets, costs and memory of what is brought in before its own; none if there are
+/// errors, which are in `sink`. An op takes the place of one of the same name that came before it in another file.
+std::optional<Code> check(const std::vector<BroughtIn>& brought_in, Ast file, Diagnostics& sink);
 
 /// The lines of a `--cost` argument, resolved in view of `code` and appended to its costs, so that they come last.
 /// False if there are errors.

@@ -47,6 +47,7 @@ enum class TermKind : std::uint8_t {
   Conditional,  // operand 0 if operand 1 else operand 2
   Call,         // functions[target] of the operands
   StagesOf,     // the stages on device operand 0
+  SlicesOf,     // the slices of microbatch operand 0
   DeviceOf,     // the device of stage operand 0, for microbatch operand 1 if there is one
   Reversed,
   Len,
@@ -237,8 +238,17 @@ struct ExpectCode {
   TermId list;
 };
 
+/// A source that a `use` brings in, and that `use`.
+struct UseCode {
+  SourceId source;
+  Span use;
+  bool is_library = false;
+};
+
 struct Code {
   SourceId source;
+  /// Without a library that no `use` names.
+  std::vector<UseCode> uses;
   std::string name;
   Span name_span;
 

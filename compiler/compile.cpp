@@ -1,12 +1,9 @@
 #include "compiler/compile.h"
 
-#include <fmt/format.h>
-
 #include "compiler/check.h"
 #include "compiler/code.h"
-#include "compiler/library.h"
 #include "compiler/parse.h"
-#include "core/check.h"
+#include "compiler/uses.h"
 
 namespace stave {
 
@@ -18,14 +15,19 @@ std::vector<std::string> Compiled::parameters() const {
   return result;
 }
 
+std::vector<SourceId> Compiled::used_files() const {
+  std::vector<SourceId> result;
+  for (const UseCode& each : code->uses)
+    if (!each.is_library) result.push_back(each.source);
+  return result;
+}
+
 std::optional<Compiled> compile(Sources& sources, SourceId source, Diagnostics& sink) {
   std::optional<Ast> file = parse(sources, source, sink);
   if (!file) return std::nullopt;
-  Diagnostics library_sink;
-  const SourceId library_source = sources.add(kTrainingName, kTrainingText);
-  const std::optional<Ast> library = parse(sources, library_source, library_sink);
-  STAVE_CHECK(library.has_value(), "the library's declarations cannot be read");
-  std::optional<Code> code = check(*library, std::move(*file), sink);
+  const std::optional<std::vector<BroughtIn>> brought_in = bring_in(sources, *file, sink);
+  if (!brought_in) return std::nullopt;
+  std::optional<Code> code = check(*brought_in, std::move(*file), sink);
   if (!code) return std::nullopt;
   return Compiled{std::make_shared<const Code>(std::move(*code))};
 }

@@ -23,9 +23,11 @@ struct Compiled {
   std::string name() const;
   /// Names of its parameters, in the order of the text.
   std::vector<std::string> parameters() const;
+  /// The files that it uses, by itself or by way of others; no libraries.
+  std::vector<SourceId> used_files() const;
 };
 
-/// None if there are errors, which are in `sink`. The library's declarations are added to `sources`.
+/// None if there are errors, which are in `sink`. The files and libraries that it uses are added to `sources`.
 std::optional<Compiled> compile(Sources& sources, SourceId source, Diagnostics& sink);
 
 /// The same file with the lines of a `--cost` argument after its own; none if the argument is wrong (a wrong command

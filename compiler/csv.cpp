@@ -9,8 +9,8 @@
 #include "compiler/check.h"
 #include "compiler/code.h"
 #include "compiler/csv_cells.h"
-#include "compiler/library.h"
 #include "compiler/parse.h"
+#include "compiler/uses.h"
 #include "core/check.h"
 
 namespace stave {
@@ -103,12 +103,10 @@ std::optional<Compiled> compile_csv(Sources& sources, SourceId source, Diagnosti
   if (!place_stages(table, places, sink)) return std::nullopt;
 
   const SourceId head = sources.add(sources[source].name + " (stages and microbatches)", head_of(table, places));
-  const SourceId library_source = sources.add(kTrainingName, kTrainingText);
   std::optional<Ast> file = parse(sources, head, sink);
-  const std::optional<Ast> library = parse(sources, library_source, sink);
-  STAVE_CHECK(file && library, "the declarations of a CSV table cannot be read");
+  STAVE_CHECK(file, "the declarations of a CSV table cannot be read");
   file->tables.push_back(std::move(table));
-  std::optional<Code> code = check(*library, std::move(*file), sink);
+  std::optional<Code> code = check({bring_in_library(sources, "training")}, std::move(*file), sink);
   if (!code) return std::nullopt;
   return Compiled{std::make_shared<const Code>(std::move(*code))};
 }

@@ -47,6 +47,8 @@ inline constexpr Kind kKinds[] = {
     {"op-as-value", "an op where a value is needed"},
     {"some-slots", "a block of which some statements have a slot and some have none"},
     {"unknown-name", "a name that nothing has"},
+    {"use-cycle", "files that use each other"},
+    {"use-file", "a file that is used and cannot be read"},
     // Values.
     {"bad-index", "a list of indices with an element that can be none"},
     {"circular", "a setting that depends on itself"},
@@ -70,7 +72,8 @@ inline constexpr Kind kKinds[] = {
     {"require", "parameters that a `require` refuses"},
     {"same-slot", "two ops of a list in one slot"},
     {"several-devices", "the one device of a stage that has several"},
-    {"too-many", "more ops, dependencies or orders than a schedule may have"},
+    {"sizes", "sizes of stages, microbatches or slices that are none, or do not fit each other"},
+    {"too-many", "more ops, dependencies, orders or files than a schedule may have"},
     {"too-many-steps", "loops or functions that run too long"},
     {"wrong-kind", "a number, a condition or a list where another of them is needed"},
     // Ordering.

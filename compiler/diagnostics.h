@@ -37,14 +37,23 @@ class Diagnostics {
   /// Kept and printed at most; the rest is counted.
   static constexpr std::size_t kMost = 20;
 
+  /// What is wrong in a file that `used_at` knows gets a label that says where it is used.
   void add(Diagnostic diagnostic);
+  /// `source` is brought in by the `use` at `use`.
+  void used_at(SourceId source, Span use) { uses_.push_back({source, use}); }
   bool has_errors() const { return errors_ > 0; }
   std::size_t errors() const { return errors_; }
   std::size_t dropped() const { return dropped_; }
   const std::vector<Diagnostic>& all() const { return all_; }
 
  private:
+  struct UsedAt {
+    SourceId source;
+    Span use;
+  };
+
   std::vector<Diagnostic> all_;
+  std::vector<UsedAt> uses_;
   std::size_t errors_ = 0;
   std::size_t dropped_ = 0;
 };

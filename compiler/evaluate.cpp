@@ -180,6 +180,7 @@ Datum Evaluator::value(TermId id) {
     case TermKind::Min:
     case TermKind::Max: return fold(term, id);
     case TermKind::StagesOf:
+    case TermKind::SlicesOf:
     case TermKind::DeviceOf:
     case TermKind::Reversed:
     case TermKind::Len:
@@ -403,6 +404,8 @@ Datum Evaluator::builtin(const Term& term, TermId id) {
   const TermId first = operand(term, 0);
   switch (term.kind) {
     case TermKind::StagesOf: return stages_on(index(first, "device", devices()));
+    case TermKind::SlicesOf:
+      return Datum::run(true, 0, slices_of(index(first, "microbatch", count(SettingKind::Microbatches))));
     case TermKind::DeviceOf: {
       const std::uint32_t stage = index(first, "stage", stages());
       const Placement& placed = placement();
@@ -500,11 +503,7 @@ std::uint32_t Evaluator::count(SettingKind kind) {
   try {
     const Datum datum = value(setting->value);
     if (datum.is_list()) {
-      // The sizes of each: of layers, or of tokens.
-      result = datum.length();
-      for (std::int64_t k = 0; k < result && k <= kMostOf[i]; ++k)
-        if (!datum[k].is_whole() || datum[k].integer() < 1)
-          fail("count", span, fmt::format("the sizes of {} are whole numbers from 1", kSettings[i]), datum.text());
+      result = read_sizes(kind, setting->value, datum, kMostOf[i]);
     } else if (!datum.is_whole()) {
       if (!datum.is_number()) wrong_kind(setting->value, "a number", datum);
       fail("not-whole", span, fmt::format("the number of {} must be whole, and is {}", kSettings[i], datum.text()));

@@ -13,6 +13,7 @@
 #include "compiler/datum.h"
 #include "compiler/diagnostics.h"
 #include "compiler/placement.h"
+#include "core/sizes.h"
 
 namespace stave {
 
@@ -48,6 +49,11 @@ class Evaluator {
   std::uint32_t count(SettingKind kind);
   std::uint32_t devices() { return count(SettingKind::Devices); }
   std::uint32_t stages() { return count(SettingKind::Stages); }
+  /// Slices that `microbatch` has; of those of an op's index, which are as many as any has, it takes the first.
+  std::uint32_t slices_of(std::uint32_t microbatch);
+  bool slices_differ();
+  /// What the settings give in lists, each of them and all together checked.
+  const Sizes& sizes();
   const Placement& placement();
   /// The stages on a device, for some microbatch at least, rising.
   Datum stages_on(std::uint32_t device);
@@ -112,6 +118,12 @@ class Evaluator {
   Datum written(const Term& term, TermId id);
   Datum builtin(const Term& term, TermId id);
   Datum spoken(const Term& term, TermId id);
+  /// The place of the `i`-th element of a list that is written out, or of the whole list.
+  Span element_span(TermId list, std::int64_t length, std::int64_t i) const;
+  std::uint32_t size(const Datum& datum, SettingKind kind, Span span);
+  /// Fills the sizes of a setting, unless there are more than `most`. Result: how many there are.
+  std::int64_t read_sizes(SettingKind kind, TermId id, const Datum& list, std::int64_t most);
+  void check_slice_rows();
   [[noreturn]] void wrong_kind(TermId id, const char* needed, const Datum& found);
   [[noreturn]] void out_of_steps(Span span);
   Datum* take(std::int64_t n, Span span);
@@ -126,6 +138,9 @@ class Evaluator {
   bool keeping_ = false;
   std::array<std::uint32_t, 4> counts_ = {};
   std::array<State, 4> count_state_ = {};
+  Sizes sizes_;
+  bool slices_by_microbatch_ = false;
+  bool slices_differ_ = false;
   State place_state_ = State::New;
   Placement placement_;
   std::vector<Datum> stages_by_device_;

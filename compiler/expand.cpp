@@ -95,6 +95,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     result.failure = std::move(*failure);
     return result;
   }
+  for (const UseCode& each : code.uses) sink.used_at(each.source, each.use);
   auto expansion = std::make_shared<Expansion>();
   expansion->code = compiled.code;
   expansion->arguments = arguments;
@@ -113,6 +114,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     schedule.stages = evaluator.stages();
     schedule.microbatches = evaluator.count(SettingKind::Microbatches);
     schedule.slices = evaluator.count(SettingKind::Slices);
+    schedule.sizes = evaluator.sizes();
     schedule.payloads = code.payloads;
     evaluator.finish_lets();
     expansion->world = make_world(evaluator);

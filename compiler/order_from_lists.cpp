@@ -468,8 +468,13 @@ void OrderWriter::no_next(const Term& term, TermId id, const Index& at, std::uin
   if (statement_->span.begin != code_.spans[id].begin || statement_->span.source != code_.spans[id].source)
     label = {code_.spans[code_.operand(term, which)], "this `next`"};
   const Span span = label.span.valid() ? statement_->span : code_.spans[code_.operand(term, which)];
+  std::uint32_t count = index.extent;
+  for (std::uint32_t i = 0; i < term.count; ++i)
+    if (index.role == IndexRole::Slice && kind.indices[i].role == IndexRole::Microbatch &&
+        code_[code_.operand(term, i)].kind != TermKind::Next)
+      count = evaluator_.slices_of(at[i]);
   evaluator_.fail("no-next", span,
-                  fmt::format("no {} is left for `{}({})`: all {} are written", word(index), kind.name, shown, index.extent),
+                  fmt::format("no {} is left for `{}({})`: all {} are written", word(index), kind.name, shown, count),
                   "one too many", label);
 }
 
@@ -499,6 +504,7 @@ void OrderWriter::match(std::uint32_t kind, OpId op) {
 
 void OrderWriter::refuse(std::uint32_t kind, const Index& at, std::uint32_t n) {
   const Facts& facts = facts_[kind];
+  refuse_slice(evaluator_, world_.ops.kinds()[KindId(kind)], at, statement_->span);
   if (!world_.op_exists(kind, facts.first + n))
     evaluator_.fail("foreign-op", statement_->span, fmt::format("`{}` does not exist", text(kind, at)), "",
                     {code_.ops[kind].name_span, "declared here, for some indices only"});

@@ -99,6 +99,7 @@ class Cells {
 
   void check(const Cell& cell, std::uint32_t kind, const Index& at, std::uint32_t number) {
     const std::uint32_t op = world_.ops.kinds()[KindId(kind)].first + number;
+    refuse_slice(evaluator_, world_.ops.kinds()[KindId(kind)], at, span(cell));
     if (!world_.op_exists(kind, op))
       evaluator_.fail("foreign-op", span(cell), fmt::format("`{}` does not exist", world_.ops.text(OpId(op))));
     const std::uint32_t device = world_.device(kind, at, number);

@@ -455,11 +455,14 @@ bool parse_with(const Sources& sources, SourceId source, Ast& into, Diagnostics&
 
 std::optional<Ast> parse(const Sources& sources, SourceId source, Diagnostics& sink) {
   Ast result;
-  result.source = source;
-  const bool good = parse_with(sources, source, result, sink, &Grammar::file,
-                               [](Builder& builder, Grammar::FileContext* tree) { builder.file(tree); });
-  if (!good) return std::nullopt;
+  if (!parse_more(sources, source, result, sink)) return std::nullopt;
   return result;
+}
+
+bool parse_more(const Sources& sources, SourceId source, Ast& into, Diagnostics& sink) {
+  into.source = source;
+  return parse_with(sources, source, into, sink, &Grammar::file,
+                    [](Builder& builder, Grammar::FileContext* tree) { builder.file(tree); });
 }
 
 std::optional<std::vector<ValueLine>> parse_costs(const Sources& sources, SourceId source, Ast& into,

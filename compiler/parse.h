@@ -14,6 +14,9 @@ namespace stave {
 /// Outside `table` bodies at most 1 MiB; brackets and rules at most 200 deep; valid UTF-8.
 std::optional<Ast> parse(const Sources& sources, SourceId source, Diagnostics& sink);
 
+/// The same, added to `into`, which keeps what it has; its name and source become those of the file. False after errors.
+bool parse_more(const Sources& sources, SourceId source, Ast& into, Diagnostics& sink);
+
 /// The value lines of one `--cost` argument: `F=18522,I=18086/3,message=601`. Their expressions are added to `into`,
 /// the Ast of the schedule they override, so that they see its names.
 std::optional<std::vector<ValueLine>> parse_costs(const Sources& sources, SourceId source, Ast& into,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/check.h"
 
@@ -46,8 +47,10 @@ class Lines {
  private:
   const OpKind& kind(std::uint32_t k) const { return world_.ops.kinds()[KindId(k)]; }
 
-  /// The values of a line for each value of the indices that it uses.
-  IndexedValues values(const ValueCode& line, std::span<const std::uint32_t> extents) {
+  /// The values of a line for each value of the indices that it uses. Where no op has them (`exists`, by number of the op)
+  /// the line has no say, and the value is that of another.
+  IndexedValues values(const ValueCode& line, std::span<const std::uint32_t> extents,
+                       const std::vector<bool>& exists = {}) {
     // Where one index has no value there is no op that could cost anything.
     if (std::find(extents.begin(), extents.end(), 0u) != extents.end()) return uniform(0);
     IndexedValues result;
@@ -57,8 +60,21 @@ class Lines {
       result.stride[i] = static_cast<std::uint32_t>(count);
       count *= extents[i];
     }
+    std::vector<bool> asked(count, exists.empty());
+    for (std::size_t op = 0; op < exists.size(); ++op) {
+      std::size_t n = 0;
+      std::size_t rest = op;
+      for (std::size_t i = extents.size(); i-- > 0; rest /= extents[i]) n += rest % extents[i] * result.stride[i];
+      asked[n] = asked[n] || exists[op];
+    }
+    std::size_t skipped = 0;
     result.values.reserve(count);
     for (std::size_t n = 0; n < count; ++n) {
+      if (!asked[n]) {
+        if (result.values.empty()) ++skipped;
+        else result.values.push_back(result.values.back());
+        continue;
+      }
       const Arena::Mark mark = evaluator_.arena().mark();
       std::size_t loops = 0;
       for (std::size_t i = 0; i < extents.size(); ++i) {
@@ -68,17 +84,22 @@ class Lines {
         ++loops;
       }
       evaluator_.step(line.target_span);
-      result.values.push_back(evaluator_.number(line.value));
+      result.values.insert(result.values.end(), std::exchange(skipped, 0) + 1, evaluator_.number(line.value));
       for (; loops > 0; --loops) evaluator_.leave_loop();
       evaluator_.arena().release(mark);
     }
+    result.values.resize(count);
     return result;
   }
 
   IndexedValues values_of_kind(const ValueCode& line) {
     std::vector<std::uint32_t> extents;
-    for (const OpIndex& index : kind(line.op).indices) extents.push_back(index.extent);
-    return values(line, extents);
+    const OpKind& of = kind(line.op);
+    for (const OpIndex& index : of.indices) extents.push_back(index.extent);
+    const bool uses_indices = std::find(line.used.begin(), line.used.end(), true) != line.used.end();
+    if (!world_.partial[line.op] || !uses_indices) return values(line, extents);
+    const auto first = world_.exists.begin() + of.first;
+    return values(line, extents, std::vector<bool>(first, first + of.count));
   }
 
   /// Said of the first value that is refused, with the indices that made it.
@@ -280,6 +301,7 @@ Rational Letters::cost(std::uint32_t op, const std::array<std::uint32_t, kMaxInd
       evaluator_.fail("index-outside", span, fmt::format("`{}` has no {} {}: they run from 0 to {}",
                                                          evaluator_.code().ops[op].name, indices[i].name, index[i],
                                                          std::int64_t(indices[i].extent) - 1));
+  refuse_slice(evaluator_, world_.ops.kinds()[KindId(op)], index, span);
   if (!values.given()) return sum_of_parts(op, index, span, false);
   return values.values[values.at(index)];
 }

@@ -67,8 +67,12 @@ void Resolver::unknown(const Identifier& name, Speaks speaks, const char* what) 
   if (speaks == Speaks::OfResult)
     for (const MetricInfo& metric : kMetrics) known.push_back(metric.name);
   const std::string_view nearest = nearest_name(name.name, known);
+  std::string fix = nearest.empty() ? "" : fmt::format("did you mean `{}`?", nearest);
+  const auto own = [&](const Parameter& parameter) { return parameter.name.name == name.name; };
+  if (brought_in_ && std::any_of(ast_->parameters.begin(), ast_->parameters.end(), own))
+    fix = "the parameters of a file are not brought in: the file that uses it must have them";
   error("unknown-name", name.span, fmt::format("there is no {} called `{}`", what, name.name), "unknown", {},
-        nearest.empty() ? "" : fmt::format("did you mean `{}`?", nearest));
+        std::move(fix));
 }
 
 const Resolver::Binding* Resolver::find(std::string_view name) const {
@@ -78,11 +82,11 @@ const Resolver::Binding* Resolver::find(std::string_view name) const {
   return found == globals_.end() ? nullptr : &found->second;
 }
 
-void Resolver::refuse_hiding(const Identifier& name) {
+void Resolver::refuse_hiding(const Identifier& name, bool may_be_others) {
   const Binding* other = find(name.name);
   if (other != nullptr) {
-    // A name of the library's file gives way to one of the file that uses it.
-    if (is_library_ && other->span.source != name.span.source) return;
+    // What is brought in cannot know the names of the files that use it.
+    if (may_be_others && other->span.source != name.span.source) return;
     const char* what = other->meaning == Meaning::Op ? "the letter of an op" : "a name";
     error("name-hides", name.span, fmt::format("`{}` is {} already", name.name, what), "a new name is needed here",
           {other->span, "already in view"});
@@ -106,12 +110,12 @@ bool Resolver::refuse_hidden_op(const Identifier& op) {
 }
 
 void Resolver::declare_global(const Identifier& name, Meaning meaning, std::uint32_t number) {
-  refuse_hiding(name);
+  refuse_hiding(name, false);
   globals_.insert({name.name, {meaning, number, name.span}});
 }
 
 void Resolver::declare(const Identifier& name, Meaning meaning, std::uint32_t number) {
-  refuse_hiding(name);
+  refuse_hiding(name, brought_in_);
   locals_.push_back({name.name, {meaning, number, name.span}});
 }
 
@@ -314,10 +318,6 @@ TermId Resolver::resolve_call(const Expr& expr, Speaks speaks, std::uint32_t dep
     for (ExprId operand : expr.operands) operands.push_back(resolve(operand, speaks, depth + 1));
     return make(builtin->term, expr.span, 0, operands);
   }
-  if (name == "slices") {
-    error("not-yet", expr.span, "slices that differ by microbatch are not supported by this version");
-    return TermId();
-  }
   if (const MetricInfo* metric = find_metric(name)) {
     if (speaks == Speaks::OfResult) return resolve_metric(expr, *metric, depth);
     error("misplaced", expr.span, fmt::format("`{}` is known of the result, and so in an `expect` only", name));
@@ -447,21 +447,20 @@ TermId Resolver::op_term(const Expr& expr, std::uint32_t number, TermKind kind, 
   return make(kind, expr.span, number, operands);
 }
 
-bool Resolver::is_op(ExprId id, int depth) const {
+bool Resolver::is_op(const Ast& ast, ExprId id, int depth) const {
   constexpr int kDeepest = 300;
   if (!id.valid() || depth > kDeepest) return false;
-  const Expr& expr = (*ast_)[id];
+  const Expr& expr = ast[id];
   switch (expr.kind) {
     case ExprKind::With: return true;
-    case ExprKind::Conditional: return is_op(expr.operands[0], depth + 1);
+    case ExprKind::Conditional: return is_op(ast, expr.operands[0], depth + 1);
     case ExprKind::Name:
     case ExprKind::Call: {
       const Binding* binding = find(expr.name.name);
       if (binding != nullptr && binding->meaning != Meaning::Function) return binding->meaning == Meaning::Op;
       // A function may be declared after the let that calls it.
       const auto function = function_values_.find(expr.name.name);
-      if (function != function_values_.end() && function->second.ast == ast_)
-        return is_op(function->second.value, depth + 1);
+      if (function != function_values_.end()) return is_op(*function->second.ast, function->second.value, depth + 1);
       return binding != nullptr && code_.functions[binding->number].gives_op;
     }
     case ExprKind::Number:

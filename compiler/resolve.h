@@ -27,11 +27,11 @@ class Resolver {
  public:
   Resolver(Code& code, Diagnostics& sink) : code_(code), sink_(sink) {}
 
-  /// The file whose expressions are resolved from now on. A file of the library may reuse the names of the file that
-  /// uses it.
-  void enter(const Ast& ast, bool is_library) {
+  /// The file whose expressions are resolved from now on. A file that is brought in may have variables with the names of
+  /// the files that use it.
+  void enter(const Ast& ast, bool brought_in) {
     ast_ = &ast;
-    is_library_ = is_library;
+    brought_in_ = brought_in;
   }
   const Ast& ast() const { return *ast_; }
 
@@ -68,7 +68,7 @@ class Resolver {
   static std::size_t slice_index(const OpCode& op);
 
   /// Whether an expression is an op, not a value.
-  bool is_op(ExprId id, int depth = 0) const;
+  bool is_op(ExprId id) const { return is_op(*ast_, id, 0); }
   /// The declaration of a global function, for `is_op`.
   void know_function(const std::string& name, ExprId value) { function_values_[name] = {ast_, value}; }
 
@@ -97,12 +97,13 @@ class Resolver {
   bool deep(Span span, std::uint32_t depth);
   /// Reports `a < b < c`.
   bool chains(const Expr& expr);
-  void refuse_hiding(const Identifier& name);
+  void refuse_hiding(const Identifier& name, bool may_be_others);
+  bool is_op(const Ast& ast, ExprId id, int depth) const;
 
   Code& code_;
   Diagnostics& sink_;
   const Ast* ast_ = nullptr;
-  bool is_library_ = false;
+  bool brought_in_ = false;
   bool reported_depth_ = false;
   struct Local {
     std::string name;

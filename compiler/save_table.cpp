@@ -1,5 +1,6 @@
 #include "compiler/save_table.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -78,10 +79,6 @@ TableDecl written_out(Ast& ast, const Table& table) {
   return decl;
 }
 
-}  // namespace
-
-namespace {
-
 /// The first stage that stands in two rows, if there is one.
 std::optional<std::uint32_t> stage_in_two_rows(const Table& table) {
   std::vector<std::uint32_t> row_of;
@@ -93,6 +90,42 @@ std::optional<std::uint32_t> stage_in_two_rows(const Table& table) {
       row_of[stage] = d;
     }
   return std::nullopt;
+}
+
+/// What the files that `code` uses bring in, in an Ast whose `uses` are those of libraries.
+Ast declarations_of_uses(const Sources& sources, const Code& code, Diagnostics& sink) {
+  Ast result;
+  for (const UseCode& each : code.uses) {
+    if (each.is_library) continue;
+    const bool good = parse_more(sources, each.source, result, sink);
+    STAVE_CHECK(good, "a file that was read once cannot be read again");
+  }
+  result.parameters.clear();
+  result.settings.clear();
+  result.places.clear();
+  result.routes.clear();
+  result.devices.clear();
+  result.freezes.clear();
+  result.requires_.clear();
+  result.expects.clear();
+  result.tables.clear();
+  return result;
+}
+
+/// Leaves of the ops of one name the last, and no `use` of a file.
+void keep_what_counts(Ast& ast) {
+  std::vector<OpDecl> ops;
+  for (OpDecl& each : ast.ops) {
+    std::erase_if(ops, [&](const OpDecl& other) { return other.name.name == each.name.name; });
+    ops.push_back(std::move(each));
+  }
+  ast.ops = std::move(ops);
+  std::vector<Use> uses;
+  for (Use& each : ast.uses) {
+    const bool again = std::any_of(uses.begin(), uses.end(), [&](const Use& other) { return other.name == each.name; });
+    if (!each.is_file && !again) uses.push_back(std::move(each));
+  }
+  ast.uses = std::move(uses);
 }
 
 }  // namespace
@@ -131,24 +164,26 @@ Result<std::string> write_csv(const Table& table) {
 std::string write_sched(Sources& sources, const Schedule& schedule, const Table& table, std::optional<SourceId> costs) {
   STAVE_CHECK(schedule.expansion != nullptr, "a schedule that comes from no file");
   Diagnostics sink;
-  std::optional<Ast> ast = parse(sources, schedule.expansion->code->source, sink);
-  STAVE_CHECK(ast, "a file that was read once cannot be read again");
+  Ast ast = declarations_of_uses(sources, *schedule.expansion->code, sink);
+  const bool good = parse_more(sources, schedule.expansion->code->source, ast, sink);
+  STAVE_CHECK(good, "a file that was read once cannot be read again");
+  keep_what_counts(ast);
   for (const ParameterValue& value : schedule.expansion->parameters)
-    for (Parameter& parameter : ast->parameters) {
+    for (Parameter& parameter : ast.parameters) {
       if (parameter.name.name != value.name) continue;
-      const std::optional<ExprId> expr = parse_value(sources, sources.add(value.name, value.text), *ast, sink);
+      const std::optional<ExprId> expr = parse_value(sources, sources.add(value.name, value.text), ast, sink);
       STAVE_CHECK(expr, "the value of a parameter cannot be read");
       parameter.value = *expr;
     }
   if (costs) {
-    const std::optional<std::vector<ValueLine>> lines = parse_costs(sources, *costs, *ast, sink);
+    const std::optional<std::vector<ValueLine>> lines = parse_costs(sources, *costs, ast, sink);
     STAVE_CHECK(lines, "costs that were read once cannot be read again");
-    ast->costs.insert(ast->costs.end(), lines->begin(), lines->end());
+    ast.costs.insert(ast.costs.end(), lines->begin(), lines->end());
   }
-  ast->devices.clear();
-  ast->tables.clear();
-  ast->tables.push_back(written_out(*ast, table));
-  return print_ast(*ast);
+  ast.devices.clear();
+  ast.tables.clear();
+  ast.tables.push_back(written_out(ast, table));
+  return print_ast(ast);
 }
 
 }  // namespace stave

@@ -16,7 +16,8 @@ namespace stave {
 Result<std::string> write_csv(const Table& table);
 
 /// The file of `schedule` with the values of its parameters as their defaults, and in place of its order a `table`: the
-/// same costs, memory, freezing and expectations, to be priced as it stands. `costs` is the argument of `--cost`, if
+/// same costs, memory, freezing and expectations, to be priced as it stands. What it brings in from other files is part of
+/// the text. `costs` is the argument of `--cost`, if
 /// there was one; its lines follow the file's own. Adds sources. `schedule` must come from `expand`. Cost: O(entries).
 std::string write_sched(Sources& sources, const Schedule& schedule, const Table& table,
                         std::optional<SourceId> costs = std::nullopt);

@@ -29,6 +29,31 @@ struct OpenFile {
 
 std::string reason() { return std::strerror(errno); }
 
+/// Reads an open file to its end. Errors: as of read_source.
+Result<SourceId> read_open(Sources& sources, int file, const std::string& name, std::size_t most, bool regular) {
+  if (file < 0) return Failure{"cannot read `" + name + "`: " + reason()};
+  struct stat about = {};
+  if (::fstat(file, &about) != 0) return Failure{"cannot read `" + name + "`: " + reason()};
+  if (S_ISDIR(about.st_mode)) return Failure{"cannot read `" + name + "`: it is a directory"};
+  if (regular && !S_ISREG(about.st_mode)) return Failure{"cannot read `" + name + "`: it is no regular file"};
+
+  std::string text;
+  std::size_t size = 0;
+  if (S_ISREG(about.st_mode) && about.st_size >= 0)
+    text.resize(std::min<std::size_t>(static_cast<std::size_t>(about.st_size), most) + 1);
+  for (;;) {
+    if (size == text.size()) text.resize(std::min(std::max<std::size_t>(2 * size, 1u << 16), most + 1));
+    const ssize_t got = ::read(file, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failure{"cannot read `" + name + "`: " + reason()};
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+    if (size > most) return Failure{"cannot read `" + name + "`: it has more than " + std::to_string(most) + " bytes"};
+  }
+  text.resize(size);
+  return sources.add(name, std::move(text));
+}
+
 }  // namespace
 
 SourceId Sources::add(std::string name, std::string text) {
@@ -69,29 +94,14 @@ std::string_view Sources::text(Span span) const {
 
 Result<SourceId> read_source(Sources& sources, const std::string& path) {
   const bool from_stdin = path == "-";
-  const std::string name = from_stdin ? "<stdin>" : path;
   const OpenFile file(from_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC), from_stdin);
-  if (file.number < 0) return Failure{"cannot read `" + name + "`: " + reason()};
-  struct stat about = {};
-  if (::fstat(file.number, &about) != 0) return Failure{"cannot read `" + name + "`: " + reason()};
-  if (S_ISDIR(about.st_mode)) return Failure{"cannot read `" + name + "`: it is a directory"};
+  return read_open(sources, file.number, from_stdin ? "<stdin>" : path, kMaxSourceBytes, false);
+}
 
-  std::string text;
-  std::size_t size = 0;
-  if (S_ISREG(about.st_mode) && about.st_size >= 0)
-    text.resize(std::min<std::size_t>(static_cast<std::size_t>(about.st_size), kMaxSourceBytes) + 1);
-  for (;;) {
-    if (size == text.size()) text.resize(std::min(std::max<std::size_t>(2 * size, 1u << 16), kMaxSourceBytes + 1));
-    const ssize_t got = ::read(file.number, text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Failure{"cannot read `" + name + "`: " + reason()};
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-    if (size > kMaxSourceBytes)
-      return Failure{"cannot read `" + name + "`: it has more than " + std::to_string(kMaxSourceBytes) + " bytes"};
-  }
-  text.resize(size);
-  return sources.add(name, std::move(text));
+Result<SourceId> read_used_source(Sources& sources, const std::string& path, std::size_t most) {
+  // A pipe without a writer is refused, and not waited for.
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), false);
+  return read_open(sources, file.number, path, most, true);
 }
 
 }  // namespace stave

@@ -58,4 +58,7 @@ inline constexpr std::size_t kMaxSourceBytes = std::size_t(1) << 30;
 /// said by the step that parses it. Errors: no such file, not readable, a directory, more than kMaxSourceBytes.
 Result<SourceId> read_source(Sources& sources, const std::string& path);
 
+/// The same for a file that another one uses: a regular file of at most `most` bytes, and no standard input.
+Result<SourceId> read_used_source(Sources& sources, const std::string& path, std::size_t most);
+
 }  // namespace stave

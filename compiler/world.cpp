@@ -10,16 +10,32 @@ namespace {
 
 using Index = std::array<std::uint32_t, kMaxIndices>;
 
+/// The number of the index of this role, or how many indices there are.
+std::size_t index_of(const OpKind& kind, IndexRole role) {
+  return static_cast<std::size_t>(std::find_if(kind.indices.begin(), kind.indices.end(),
+                                               [&](const OpIndex& index) { return index.role == role; }) -
+                                  kind.indices.begin());
+}
+
+/// Whether the microbatch of these indices does not have their slice.
+bool slice_outside(Evaluator& evaluator, const OpKind& kind, const Index& at) {
+  const std::size_t slice = index_of(kind, IndexRole::Slice);
+  const std::size_t microbatch = index_of(kind, IndexRole::Microbatch);
+  return slice < kind.indices.size() && microbatch < kind.indices.size() &&
+         at[slice] >= evaluator.slices_of(at[microbatch]);
+}
+
 /// The lists of one op's indices, which may depend on one another, and its numbers.
 class Boxes {
  public:
-  Boxes(Evaluator& evaluator, World& world) : evaluator_(evaluator), world_(world) {}
+  Boxes(Evaluator& evaluator, World& world)
+      : evaluator_(evaluator), world_(world), slices_differ_(evaluator.slices_differ()) {}
 
   void add(std::uint32_t number) {
     const OpCode& op = evaluator_.code().ops[number];
     op_ = &op;
     extents_ = {};
-    partial_ = op.condition.valid() || has_route(op);
+    partial_ = op.condition.valid() || has_route(op) || has_missing_slices(op);
     ragged_ = false;
     for (const IndexCode& index : op.indices) ragged_ = ragged_ || index.ragged;
     if (!ragged_) {
@@ -89,6 +105,7 @@ class Boxes {
       if (has_route(op) &&
           !world_.routes.visited(at_[stage_of(op)], at_[index_of(op, IndexRole::Microbatch)]))
         return;
+      if (slices_differ_ && slice_outside(evaluator_, kind, at_)) return;
       if (op.condition.valid() && !evaluator_.truth(op.condition)) return;
       std::uint32_t n = kind.first;
       for (std::size_t i = 0; i < op.indices.size(); ++i) n += at_[i] * world_.strides[number][i];
@@ -149,6 +166,12 @@ class Boxes {
     const auto has = [&](IndexRole role) { return index_of(op, role) < op.indices.size(); };
     return world_.placement.by_microbatch() && has(IndexRole::Stage) && !has(IndexRole::Microbatch) &&
            !has(IndexRole::Device) && !op.device.valid();
+  }
+
+  /// Exists only for the slices that its microbatch has.
+  bool has_missing_slices(const OpCode& op) const {
+    return slices_differ_ && index_of(op, IndexRole::Slice) < op.indices.size() &&
+           index_of(op, IndexRole::Microbatch) < op.indices.size();
   }
 
   void find_microbatch(const OpCode& op, KindPlace& place) {
@@ -225,6 +248,7 @@ class Boxes {
 
   Evaluator& evaluator_;
   World& world_;
+  const bool slices_differ_;
   const OpCode* op_ = nullptr;
   Index extents_ = {};
   Index at_ = {};
@@ -245,6 +269,14 @@ World make_world(Evaluator& evaluator) {
   for (std::uint32_t k = 0; k < kinds; ++k) boxes.find_existing(k);
   for (std::uint32_t k = 0; k < kinds; ++k) boxes.place(k);
   return world;
+}
+
+void refuse_slice(Evaluator& evaluator, const OpKind& kind, const Index& index, Span span) {
+  if (!evaluator.slices_differ() || !slice_outside(evaluator, kind, index)) return;
+  const std::uint32_t microbatch = index[index_of(kind, IndexRole::Microbatch)];
+  evaluator.fail("index-outside", span,
+                 fmt::format("microbatch {} has no slice {}: its slices run from 0 to {}", microbatch,
+                             index[index_of(kind, IndexRole::Slice)], evaluator.slices_of(microbatch) - 1));
 }
 
 std::vector<std::uint16_t> devices_of_ops(const World& world) {

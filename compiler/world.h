@@ -60,6 +60,10 @@ struct World {
 /// Errors: a diagnostic, and Stop.
 World make_world(Evaluator& evaluator);
 
+/// Says so if these indices of an op name a slice that their microbatch does not have, which others have.
+void refuse_slice(Evaluator& evaluator, const OpKind& kind, const std::array<std::uint32_t, kMaxIndices>& index,
+                  Span span);
+
 /// The device of every op. Shape: [op].
 std::vector<std::uint16_t> devices_of_ops(const World& world);
 

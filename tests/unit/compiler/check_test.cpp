@@ -168,8 +168,6 @@ TEST_CASE("what this version does not support is said where it stands") {
   CHECK(said_of("on device d { G(d) }").find("`G` is optional") != std::string::npos);
   CHECK(said_of("op Out(s in stages) on stream copy after F(s, *)\ncost Out = 1\non device d { Out(d) }").find(
             "`Out` runs on stream copy") != std::string::npos);
-  CHECK(said_of("use \"other.sched\"\n" + kInOrder).find("[not-yet]") != std::string::npos);
-  CHECK(said_of("use inference\n" + kInOrder).find("[not-yet]") != std::string::npos);
   CHECK(said_of("use trianing\n" + kInOrder).find("[unknown-name]") != std::string::npos);
   CHECK(said_of(kInOrder + "cost F after B = 1").find("[not-yet]") != std::string::npos);
   CHECK(said_of(kInOrder + "cost F with B = 1").find("[not-yet]") != std::string::npos);

@@ -288,3 +288,15 @@ TEST_CASE("origins say which turn of a loop wrote an op, and what `next` stood f
         "receives activation from F(s - 1, m, q)");
   CHECK_FALSE(origins.need(built.op("F(0, 0)"), built.op("F(1, 0)")).valid());
 }
+
+TEST_CASE("slices that differ by microbatch") {
+  const Built built = build(
+      "schedule x\ndevices 1\nstages [7]\nmicrobatches [5, 4]\nslices [[3, 2], [4]]\nplace stage s on device 0\n"
+      "on device d { any { F(*, *, *) } any { B(*, *, *) } }\n");
+  CHECK(built.order(0) == "any F(0, 0, 0) F(0, 0, 1) F(0, 1, 0) | any B(0, 0, 0) B(0, 0, 1) B(0, 1, 0)");
+  CHECK(built.needs("I(0, 0, 0)") == "F(0, 0, 0), I(0, 0, 1)");
+  CHECK(built.needs("I(0, 1, 0)") == "F(0, 1, 0)");
+  CHECK(built.needs("F(0, 1, 1)") == "");
+  CHECK_FALSE(built.schedule().op_exists(built.op("F(0, 1, 1)")));
+  CHECK(built.schedule().sizes == Sizes{{7}, {5, 4}, {{3, 2}, {4}}});
+}
