@@ -30,8 +30,8 @@ class Scale {
 };
 
 /// The sizes of a kind's ops, scaled.
-struct Sizes {
-  explicit Sizes(const IndexedValues& values, const Scale& scale) : stride(values.stride) {
+struct OpSizes {
+  explicit OpSizes(const IndexedValues& values, const Scale& scale) : stride(values.stride) {
     for (Rational value : values.values) scaled.push_back(scale(value));
     if (scaled.empty()) scaled.push_back(0);
   }
@@ -75,8 +75,8 @@ std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedu
   for (Rational value : costs.weights) scale.add(value);
   if (!scale.fits())
     return refuse(schedule, sink, "the sizes of memory have no common denominator that fits into 64 bits");
-  std::vector<Sizes> taken;
-  std::vector<Sizes> given;
+  std::vector<OpSizes> taken;
+  std::vector<OpSizes> given;
   const IndexedValues none;
   for (std::uint32_t k = 0; k < table.ops.kinds().size(); ++k) {
     taken.emplace_back(k < costs.memory_taken.size() ? costs.memory_taken[KindId(k)] : none, scale);
