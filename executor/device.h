@@ -14,8 +14,8 @@ namespace stave {
 
 class Device {
  public:
-  /// Shape: payload_bytes[i] for every payload. `program`, `plan` and `workload` must outlive it. Throws
-  /// std::bad_alloc.
+  /// Shape: payload_bytes[i] for every payload, the greatest of its messages. `program`, `plan` and `workload` must
+  /// outlive it. Throws std::bad_alloc.
   Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
          const std::vector<std::size_t>& payload_bytes);
 
@@ -31,14 +31,17 @@ class Device {
   DeviceBuffers& buffers() { return buffers_; }
 
  private:
-  void compute(std::uint32_t position);
+  Envelope envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const;
+  std::string compute(std::uint32_t position);
 
   const Program& program_;
   const Plan& plan_;
   Workload& workload_;
-  const std::vector<std::size_t>& payload_bytes_;
+  /// Shape: stages; null where it has none.
   std::vector<Stage*> stages_;
   DeviceBuffers buffers_;
+  /// Stashes of the slices that the op under way may touch.
+  std::vector<std::byte*> stashes_;
 };
 
 }  // namespace stave

@@ -162,18 +162,8 @@ void find_expected(const Program& p, Plan& plan) {
 
 constexpr bool is_training(Operation operation) {
   return operation == Operation::Forward || operation == Operation::InputGradient ||
-         operation == Operation::WeightGradient || operation == Operation::Backward;
-}
-
-// Calls `visit` with the operation of every part of an entry.
-template <class Visit>
-void each_part(const OpSet& ops, OpId op, const Visit& visit) {
-  const OpKind& kind = ops.kind(op);
-  if (kind.parts.empty()) {
-    visit(kind.operation);
-    return;
-  }
-  for (KindId part : kind.parts) visit(ops.kinds()[part].operation);
+         operation == Operation::WeightGradient || operation == Operation::Backward ||
+         operation == Operation::Recompute;
 }
 
 Result<void> find_kinds(const Program& p, bool computes, Plan& plan) {
@@ -203,92 +193,22 @@ Result<void> find_kinds(const Program& p, bool computes, Plan& plan) {
   return {};
 }
 
-// Every F, I and W of every stage and microbatch once, a stage on one device.
-Result<void> check_training_step(const Program& p, Plan& plan) {
-  const OpSet& ops = p.table.ops;
-  const KindId forward = ops.find(Operation::Forward);
-  if (!forward.valid()) return Failure{"a schedule without forward ops trains nothing"};
-  for (const OpIndex& index : ops.kinds()[forward].indices) {
-    if (index.role == IndexRole::Stage) plan.stages = index.extent;
-    if (index.role == IndexRole::Microbatch) plan.microbatches = index.extent;
-    if (index.role == IndexRole::Slice && index.extent > 1) return Failure{"slices of a microbatch are not run yet"};
-  }
-  if (plan.stages == 0 || plan.microbatches == 0) return Failure{"a forward needs a stage and a microbatch"};
-  plan.placement.assign(plan.stages, DeviceId());
-  constexpr std::array<Operation, 3> kNeeded = {Operation::Forward, Operation::InputGradient,
-                                                Operation::WeightGradient};
-  const std::size_t each = static_cast<std::size_t>(plan.stages) * plan.microbatches;
-  std::vector<std::uint8_t> seen(each, 0);
-  for (std::uint32_t position = 0; position < p.table.size(); ++position) {
-    if (plan.is_wait[position] != 0) continue;
-    const OpId op = p.table.entries[position];
-    const std::uint32_t s = ops.stage(op);
-    const std::uint32_t m = ops.microbatch(op);
-    if (s >= plan.stages || m >= plan.microbatches) return broken(ops.text(op) + " lies outside the stages");
-    DeviceId& place = plan.placement[StageId(s)];
-    if (place.valid() && place != plan.device[position])
-      return Failure{"stage " + std::to_string(s) + " lies on devices " + std::to_string(place.value) + " and " +
-                     std::to_string(plan.device[position].value) + "; replicas are not run yet"};
-    place = plan.device[position];
-    if (p.stash[position] == kNone && !p.order.empty()) return broken(ops.text(op) + " has no stash");
-    std::uint8_t& flags = seen[static_cast<std::size_t>(s) * plan.microbatches + m];
-    bool twice = false;
-    each_part(ops, op, [&](Operation operation) {
-      for (std::size_t i = 0; i < kNeeded.size(); ++i) {
-        if (operation != kNeeded[i] && !(operation == Operation::Backward && i > 0)) continue;
-        twice = twice || (flags >> i & 1u) != 0;
-        flags = static_cast<std::uint8_t>(flags | 1u << i);
-      }
-    });
-    if (twice) return Failure{ops.text(op) + " repeats work that another op has done"};
-  }
-  for (std::size_t i = 0; i < each; ++i)
-    if (seen[i] != 7)
-      return Failure{"a training step needs F, I and W of every stage and microbatch, but that of stage " +
-                     std::to_string(i / plan.microbatches) + ", microbatch " + std::to_string(i % plan.microbatches) +
-                     " is not complete"};
-  return {};
-}
-
-// A stage's input must be the output of the stage before, its gradient that of the stage after.
-Result<void> check_data(const Program& p, Plan& plan) {
-  const OpSet& ops = p.table.ops;
+void find_payloads(const Program& p, Plan& plan) {
   for (std::uint16_t i = 1; i < p.payloads.size(); ++i) {
     if (p.payloads[i] == "activation") plan.activation = i;
     if (p.payloads[i] == "gradient") plan.gradient = i;
+    if (p.payloads[i] == "weights") plan.weights = i;
   }
+}
+
+void find_stashes(const Program& p, Plan& plan) {
+  const OpSet& ops = p.table.ops;
+  plan.stash.assign(plan.model.triples(), kNone);
   for (std::uint32_t position = 0; position < p.table.size(); ++position) {
-    if (plan.is_wait[position] != 0) continue;
     const OpId op = p.table.entries[position];
-    const std::uint32_t s = ops.stage(op);
-    bool forward = false;
-    bool backward = false;
-    each_part(ops, op, [&](Operation operation) {
-      forward = forward || operation == Operation::Forward;
-      backward = backward || operation == Operation::InputGradient || operation == Operation::Backward;
-    });
-    const auto check = [&](std::uint16_t payload, std::uint32_t neighbour, const char* name) -> Result<void> {
-      std::uint32_t found = 0;
-      for (std::uint32_t i = p.reads.first[position]; i < p.reads.first[position + 1]; ++i) {
-        if (payload == 0 || p.reads.items[i].payload != payload) continue;
-        ++found;
-        const OpId maker = plan.expected[i];
-        if (!maker.valid()) continue;
-        if (ops.stage(maker) != neighbour || ops.microbatch(maker) != ops.microbatch(op))
-          return Failure{ops.text(op) + " would take the " + name + " of " + ops.text(maker) +
-                         ", which this workload cannot use"};
-      }
-      if (found != 1)
-        return Failure{ops.text(op) + " receives " + std::to_string(found) + " values named " + name +
-                       "; this workload needs one"};
-      return {};
-    };
-    if (forward && s > 0)
-      if (Result<void> result = check(plan.activation, s - 1, "activation"); !result) return result;
-    if (backward && s + 1 < plan.stages)
-      if (Result<void> result = check(plan.gradient, s + 1, "gradient"); !result) return result;
+    if (plan.is_wait[position] != 0 || ops.kind(op).operation != Operation::Forward) continue;
+    plan.stash[plan.model.triple(ops.stage(op), ops.microbatch(op), slice_of(ops, op))] = p.stash[position];
   }
-  return {};
 }
 
 }  // namespace
@@ -306,8 +226,11 @@ Result<Plan> make_plan(const Program& program, bool computes) {
   find_expected(program, plan);
   if (Result<void> kinds = find_kinds(program, computes, plan); !kinds) return kinds.failure();
   if (computes) {
-    if (Result<void> step = check_training_step(program, plan); !step) return step.failure();
-    if (Result<void> data = check_data(program, plan); !data) return data.failure();
+    find_payloads(program, plan);
+    Result<Partition> model = find_partition(program, plan);
+    if (!model) return model.failure();
+    plan.model = std::move(*model);
+    find_stashes(program, plan);
   }
   return plan;
 }

@@ -9,6 +9,7 @@
 #include "core/ids.h"
 #include "core/program.h"
 #include "core/result.h"
+#include "executor/partition.h"
 
 namespace stave {
 
@@ -16,13 +17,14 @@ namespace stave {
 inline constexpr std::uint32_t kMaxRunDevices = 512;
 
 struct Plan {
-  std::uint32_t stages = 0;
-  std::uint32_t microbatches = 0;
-  /// Index into Program::payloads of the data that stages hand on; 0 if there is none.
+  /// What is trained; empty if nothing is computed.
+  Partition model;
+  /// Index into Program::payloads of the data that stages hand on, and of weights; 0 if there is none.
   std::uint16_t activation = 0;
   std::uint16_t gradient = 0;
-  /// Where each stage runs.
-  IdVector<StageId, DeviceId> placement;
+  std::uint16_t weights = 0;
+  /// For every triple of the partition the slot of its stash, or none.
+  std::vector<std::uint32_t> stash;
 
   /// For every position its device.
   std::vector<DeviceId> device;
@@ -46,8 +48,7 @@ struct Plan {
 /// Checks a program and makes its plan; `computes` says whether stages compute or every op is a wait.
 ///
 /// Errors: a program that contradicts itself; nodes that wait for one another (unless it was lowered unchecked); with
-/// `computes`, one that is no training step: an op of F, I, W missing or twice, a stage on two devices, slices, data
-/// that does not come from the neighbouring stage. Cost: O(nodes + waits).
+/// `computes`, one that is no training step (see find_partition). Cost: O(nodes + waits).
 Result<Plan> make_plan(const Program& program, bool computes);
 
 /// "F(2, 3) on device 2", or "activation of F(1, 3) from device 1 to device 2".

@@ -117,7 +117,7 @@ class Session {
     StepReport report;
     report.step = step;
     report.tokens = workload_.tokens_per_step();
-    if (workload_.computes()) report.loss = workload_.stage(StageId(plan_.stages - 1))->loss();
+    report.loss = workload_.loss();
     report.seconds = static_cast<double>(now_ns() - step_began_) * 1e-9;
     report.makespan_ns = makespan(program_, execution_.timeline());
     report.bubble = bubble(program_, execution_.timeline());
@@ -148,7 +148,7 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
-  if (Result<void> fits = workload.configure(plan->stages, plan->microbatches); !fits) return fits.failure();
+  if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);
   Result<std::uint64_t> memory = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
   if (!memory) return memory.failure();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/program.h"
+#include "executor/stage/stage.h"
 
 namespace stave::test {
 
@@ -33,6 +34,42 @@ Order split_1f1b(std::uint32_t devices, std::uint32_t microbatches, bool reverse
 /// A random legal order on any placement; W and I split or fused at random.
 Order random_order(std::uint64_t seed, const std::vector<std::uint32_t>& device_of_stage, std::uint32_t devices,
                    std::uint32_t microbatches);
+
+/// The call for a whole microbatch whose stash is *stash.
+inline Part whole(std::uint32_t microbatch, std::byte* const* stash, bool begins, bool ends) {
+  Part part;
+  part.microbatch = microbatch;
+  part.begins = begins;
+  part.ends = ends;
+  part.stashes = {stash, 1};
+  return part;
+}
+
+/// A stage that does something of its own before each op.
+class Wrapped : public Stage {
+ public:
+  void begin_step(std::uint64_t step) override { inner->begin_step(step); }
+  void forward(const Part& part, const std::byte* x, std::byte* y) override {
+    before_op();
+    inner->forward(part, x, y);
+  }
+  void recompute(const Part& part) override { inner->recompute(part); }
+  void input_gradient(const Part& part, const std::byte* g, std::byte* dx) override {
+    before_op();
+    inner->input_gradient(part, g, dx);
+  }
+  void weight_gradient(const Part& part) override {
+    before_op();
+    inner->weight_gradient(part);
+  }
+  void optimizer_step() override { inner->optimizer_step(); }
+  std::vector<ParameterView> parameters() const override { return inner->parameters(); }
+
+  Stage* inner = nullptr;
+
+ protected:
+  virtual void before_op() {}
+};
 
 Program make(const Order& order, std::uint32_t stages, std::uint32_t microbatches);
 
