@@ -45,9 +45,9 @@ void Device::begin_step(std::uint64_t step) {
     if (stage != nullptr) stage->begin_step(step);
 }
 
-void Device::optimizer_step() {
-  for (Stage* stage : stages_)
-    if (stage != nullptr) stage->optimizer_step();
+void Device::end_step() {
+  for (std::uint32_t s = 0; s < stages_.size(); ++s)
+    if (stages_[s] != nullptr && plan_.updates_itself[s] == 0) stages_[s]->optimizer_step();
 }
 
 Envelope Device::envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const {
@@ -68,9 +68,18 @@ std::string Device::run(std::uint32_t position, std::uint64_t step) {
         !error.empty())
       return error;
   }
-  if (plan_.is_wait[position] == 0)
-    if (std::string error = compute(position); !error.empty()) return error;
   const OpId op = program_.table.entries[position];
+  switch (plan_.work[position]) {
+    case Work::Train:
+      if (std::string error = compute(position); !error.empty()) return error;
+      break;
+    case Work::Update:
+      stages_[program_.table.ops.stage(op)]->optimizer_step();
+      break;
+    case Work::Reduce:
+    case Work::Wait:
+      break;
+  }
   for (const SlotUse& use : program_.writes[position])
     buffers_.envelope(use.payload, use.slot) = envelope(step, op, use.payload);
   return "";

@@ -41,12 +41,12 @@ class Finder {
   Result<Partition> find() {
     if (Result<void> result = measure(); !result) return result.failure();
     for (std::uint32_t position = 0; position < p_.table.size(); ++position)
-      if (plan_.is_wait[position] == 0)
+      if (plan_.work[position] == Work::Train)
         if (Result<void> result = take(position); !result) return result.failure();
     if (Result<void> result = check_complete(); !result) return result.failure();
     if (Result<void> result = find_routes(); !result) return result.failure();
     for (std::uint32_t position = 0; position < p_.table.size(); ++position)
-      if (plan_.is_wait[position] == 0)
+      if (plan_.work[position] == Work::Train)
         if (Result<void> result = check_gradient(position); !result) return result.failure();
     for (std::size_t visit = 0; visit < device_.size(); ++visit) {
       if (!device_[visit].valid()) continue;

@@ -144,33 +144,39 @@ std::vector<bool> accumulates_in_order(const Table& table) {
   return result;
 }
 
+namespace {
+
+void compare_stage(const std::vector<ParameterView>& a, const std::vector<ParameterView>& b, Comparison& result) {
+  STAVE_CHECK(a.size() == b.size(), "two workloads of one model differ in their tensors");
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    STAVE_CHECK(a[i].count == b[i].count && a[i].element == b[i].element, "a tensor has two shapes");
+    const std::size_t size = a[i].element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t);
+    ++result.tensors;
+    if (std::memcmp(a[i].gradient, b[i].gradient, a[i].count * size) == 0) {
+      ++result.exact;
+      continue;
+    }
+    const bool whole = a[i].element == Element::Whole64;
+    const double worst = whole ? HUGE_VAL : difference(a[i], b[i]);
+    if (worst >= result.worst) {
+      result.worst = worst;
+      result.worst_tensor = a[i].name;
+    }
+    if (whole || result.must_be_exact || worst > kGradientTolerance) result.agrees = false;
+  }
+}
+
+}  // namespace
+
 Comparison compare_gradients(const Table& table, Workload& run, Workload& reference) {
   Comparison result;
   const std::vector<bool> in_order = accumulates_in_order(table);
   result.must_be_exact = std::ranges::find(in_order, false) == in_order.end();
   result.agrees = true;
   for (std::uint32_t s = 0; s < in_order.size(); ++s) {
-    // All replicas have made the same update; the first stands for all.
-    if (run.stage(StageId(s)) == nullptr) continue;
-    const std::vector<ParameterView> a = run.stage(StageId(s))->parameters();
-    const std::vector<ParameterView> b = reference.stage(StageId(s))->parameters();
-    STAVE_CHECK(a.size() == b.size(), "two workloads of one model differ in their tensors");
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      STAVE_CHECK(a[i].count == b[i].count && a[i].element == b[i].element, "a tensor has two shapes");
-      const std::size_t size = a[i].element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t);
-      ++result.tensors;
-      if (std::memcmp(a[i].gradient, b[i].gradient, a[i].count * size) == 0) {
-        ++result.exact;
-        continue;
-      }
-      const bool whole = a[i].element == Element::Whole64;
-      const double worst = whole ? HUGE_VAL : difference(a[i], b[i]);
-      if (worst >= result.worst) {
-        result.worst = worst;
-        result.worst_tensor = a[i].name;
-      }
-      if (whole || result.must_be_exact || worst > kGradientTolerance) result.agrees = false;
-    }
+    // All replicas must have the same, which is the whole gradient.
+    for (std::uint32_t r = 0; Stage* stage = run.stage(StageId(s), r); ++r)
+      compare_stage(stage->parameters(), reference.stage(StageId(s))->parameters(), result);
   }
   return result;
 }

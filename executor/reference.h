@@ -26,6 +26,7 @@ std::uint64_t reference_buffer_bytes(const Workload& workload, const Partition& 
 std::vector<bool> accumulates_in_order(const Table& table);
 
 struct Comparison {
+  /// Of all stages and replicas.
   std::size_t tensors = 0;
   /// Equal to the last bit.
   std::size_t exact = 0;

@@ -30,6 +30,7 @@ class IntegerStage : public Stage {
   void begin_step(std::uint64_t step) override {
     step_ = step;
     gradient_.assign(words_, 0);
+    used_ = false;
     loss_ = 0;
   }
 
@@ -63,13 +64,21 @@ class IntegerStage : public Stage {
   }
 
   void weight_gradient(const Part& part) override {
+    begin_update();
     const Kept kept(*this, part.stash());
     for (std::uint32_t i = frozen_[part.microbatch]; i < words_; ++i) gradient_[i] += kept.y[i] * kept.x[i];
   }
 
   void optimizer_step() override {
+    begin_update();
     // An even change keeps every weight odd, so that no step loses bits.
     for (std::uint32_t i = 0; i < words_; ++i) weight_[i] -= 2 * gradient_[i];
+    used_ = true;
+  }
+
+  GradientView gradients() override {
+    begin_update();
+    return {Element::Whole64, gradient_.data(), gradient_.size()};
   }
 
   std::uint64_t loss() const { return loss_; }
@@ -79,6 +88,12 @@ class IntegerStage : public Stage {
   }
 
  private:
+  // Gradients that an update has used are not used again.
+  void begin_update() {
+    if (used_) gradient_.assign(words_, 0);
+    used_ = false;
+  }
+
   // Where things lie in a stash.
   struct Kept {
     std::uint64_t* x;
@@ -111,6 +126,7 @@ class IntegerStage : public Stage {
   std::vector<std::uint32_t> frozen_;
   std::vector<std::uint64_t> weight_;
   std::vector<std::uint64_t> gradient_;
+  bool used_ = false;
   std::uint64_t loss_ = 0;
   std::uint64_t step_ = 0;
 };

@@ -26,6 +26,13 @@ struct ParameterView {
   std::size_t count = 0;
 };
 
+/// All gradients of a stage at once, in an order that its replicas share.
+struct GradientView {
+  Element element = Element::Float32;
+  void* data = nullptr;
+  std::size_t count = 0;
+};
+
 /// What a call is about: a slice of a microbatch at this stage of its route, and what is kept of it there.
 struct Part {
   std::uint32_t microbatch = 0;
@@ -62,8 +69,11 @@ class Stage {
   virtual void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) = 0;
   /// Adds the part's weight gradients to those of the step.
   virtual void weight_gradient(const Part& part) = 0;
-  /// After the last op of a step; the gradients stay readable until the next step begins.
+  /// Updates the weights by the gradients added since the last update, or since the step began. The gradients stay
+  /// readable until the next is added or the next step begins.
   virtual void optimizer_step() = 0;
+  /// The gradients that the next update will use.
+  virtual GradientView gradients() = 0;
 
   virtual std::vector<ParameterView> parameters() const { return {}; }
 };

@@ -164,7 +164,13 @@ TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout
 void TransformerStage::begin_step(std::uint64_t step) {
   step_ = step;
   if (layout_.floats != 0) std::memset(gradients_.data(), 0, gradients_.size());
+  used_ = false;
   losses_.assign(losses_.size(), 0);
+}
+
+void TransformerStage::begin_update() {
+  if (used_) std::memset(gradients_.data(), 0, gradients_.size());
+  used_ = false;
 }
 
 // The bytes of a part, and the one after each.
@@ -314,6 +320,7 @@ void TransformerStage::weight_gradient(const Part& part) {
   const BlockShape s = shape(part);
   const std::size_t n = s.tokens();
   const std::size_t d = s.width;
+  begin_update();
   const FrozenGroups& frozen = frozen_[part.microbatch];
   float* kept = reinterpret_cast<float*>(part.stash());
   float* gradients = gradients_.floats();
@@ -343,8 +350,15 @@ void TransformerStage::weight_gradient(const Part& part) {
 }
 
 void TransformerStage::optimizer_step() {
+  begin_update();
   adam(values_.floats(), gradients_.floats(), first_moments_.floats(), second_moments_.floats(), layout_.floats,
-       static_cast<float>(learning_rate_at(config_, step_)), step_ + 1);
+       static_cast<float>(learning_rate_at(config_, step_)), ++updates_);
+  used_ = true;
+}
+
+GradientView TransformerStage::gradients() {
+  begin_update();
+  return {Element::Float32, gradients_.floats(), layout_.floats};
 }
 
 void TransformerStage::add_losses(std::vector<double>& sums) const {

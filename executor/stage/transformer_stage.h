@@ -68,6 +68,7 @@ class TransformerStage : public Stage {
   void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) override;
   void weight_gradient(const Part& part) override;
   void optimizer_step() override;
+  GradientView gradients() override;
   std::vector<ParameterView> parameters() const override;
 
   /// Adds the loss of every part that ended here to sums[microbatch * slices + slice].
@@ -76,6 +77,7 @@ class TransformerStage : public Stage {
  private:
   BlockShape shape(const Part& part) const { return layout_.shape(spans_->at(part.microbatch, part.slice)); }
   std::span<const std::uint8_t> row(const Part& part, std::size_t r) const;
+  void begin_update();
   void embed(const Part& part, float* x) const;
   void run_blocks(const Part& part, bool again, float* x);
   double loss_forward(const Part& part, const float* x, const StageEnds& ends) const;
@@ -98,6 +100,9 @@ class TransformerStage : public Stage {
   // Of the part under way: the slices before it, as a block sees them.
   std::vector<EarlierSlice> earlier_;
   std::uint64_t step_ = 0;
+  std::uint64_t updates_ = 0;
+  // An update has used the gradients, and none has been added since.
+  bool used_ = false;
 };
 
 }  // namespace stave

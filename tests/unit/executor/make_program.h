@@ -1,4 +1,4 @@
-// Makes Programs for tests of the executor by hand, with core/ alone: orders of F, I, W and B, lowered with as few
+// Makes Programs for tests of the executor by hand, with core/ alone: orders of F, I, W, B, R, G and O, lowered with as few
 // slots as liveness allows, so that every wait matters.
 #pragma once
 
@@ -14,6 +14,7 @@ namespace stave::test {
 struct Step {
   char letter = 'F';
   std::uint32_t stage = 0;
+  /// Of G and O, which belong to no microbatch, any number that tells entries of one stage apart.
   std::uint32_t microbatch = 0;
 };
 /// One list for every device.
@@ -63,6 +64,7 @@ class Wrapped : public Stage {
     inner->weight_gradient(part);
   }
   void optimizer_step() override { inner->optimizer_step(); }
+  GradientView gradients() override { return inner->gradients(); }
   std::vector<ParameterView> parameters() const override { return inner->parameters(); }
 
   Stage* inner = nullptr;
