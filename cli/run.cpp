@@ -71,6 +71,7 @@ class Training {
   Exit run() {
     if (Result<void> valid = validate(arguments_.model); !valid) return fail(valid.failure().message);
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
+    if (const Result<void> found = find_model(); !found) return fail(found.failure().message);
     if (const Result<void> made = make_workload(); !made) return fail(made.failure().message);
     choose_clock();
     if (const Result<void> made = make_reference(); !made) return fail(made.failure().message);
@@ -118,6 +119,15 @@ class Training {
     return result;
   }
 
+  /// What the program trains; nothing if its ops are sleeps.
+  Result<void> find_model() {
+    if (arguments_.workload == "sleep") return {};
+    Result<Plan> plan = make_plan(*built_.program, true);
+    if (!plan) return plan.failure();
+    model_ = std::move(plan->model);
+    return {};
+  }
+
   Result<void> make_workload() {
     if (arguments_.workload == "sleep") {
       workload_ = std::make_unique<SleepWorkload>();
@@ -136,8 +146,7 @@ class Training {
     corpus_ = std::make_shared<Corpus>(std::move(*corpus));
     data_ = arguments_.data.empty() ? "the project's own docs" : printable(fmt::format("{}", fmt::join(files, ", ")));
     auto transformer = std::make_unique<Transformer>(arguments_.model, corpus_, freeze());
-    if (Result<void> fits = transformer->configure(built_.schedule->stages, built_.schedule->microbatches); !fits)
-      return fits;
+    if (Result<void> fits = transformer->configure(*model_); !fits) return fits;
     parameters_ = transformer->parameters();
     workload_ = std::move(transformer);
     return {};
@@ -154,10 +163,8 @@ class Training {
     else if (arguments_.verify)
       reference_ = std::make_unique<Transformer>(arguments_.model, corpus_, freeze());
     if (!reference_) return {};
-    const std::uint32_t stages = built_.schedule->stages;
-    if (Result<void> fits = reference_->configure(stages, built_.schedule->microbatches); !fits) return fits;
-    std::uint64_t bytes = reference_->parameter_bytes();
-    for (std::uint32_t s = 0; s < stages; ++s) bytes += reference_->stash_bytes(StageId(s));
+    if (Result<void> fits = reference_->configure(plainly(*model_)); !fits) return fits;
+    const std::uint64_t bytes = reference_->parameter_bytes() + reference_buffer_bytes(*reference_, *model_);
     if (bytes >= bound)
       return Failure{fmt::format("the sequential run to compare with needs {} MiB by itself; --memory allows {} MiB",
                                  bytes >> 20, bound >> 20)};
@@ -169,8 +176,7 @@ class Training {
   void compare_with_reference(const StepReport& step) {
     const bool now = trains() ? step.step == 0 : step.step + 1 == options_.steps;
     if (!reference_ || !now || !reference_failure_.empty()) return;
-    const Result<double> loss =
-        run_reference(*reference_, built_.schedule->stages, built_.schedule->microbatches, step.step + 1);
+    const Result<double> loss = run_reference(*reference_, *model_, step.step + 1);
     if (!loss)
       reference_failure_ = loss.failure().message;
     else
@@ -419,6 +425,7 @@ class Training {
   One one_;
   Built& built_ = one_.built;
   std::shared_ptr<const Corpus> corpus_;
+  std::optional<Partition> model_;
   std::unique_ptr<Workload> workload_;
   std::string data_;
   std::uint64_t parameters_ = 0;

@@ -17,6 +17,8 @@ enum class Operation : std::uint8_t {
   Backward,
   ReduceGradient,
   Optimizer,
+  /// Activations that the forward has dropped are made again from its input.
+  Recompute,
   /// Declared by a schedule; stave knows its dependencies and its cost, not what it computes.
   Declared,
 };
@@ -39,13 +41,14 @@ struct OperationInfo {
   std::string_view colour;
 };
 
-inline constexpr std::array<OperationInfo, 7> kOperations = {{
+inline constexpr std::array<OperationInfo, 8> kOperations = {{
     {Operation::Forward, "F", "forward", "F", true, false, true, "blue"},
     {Operation::InputGradient, "I", "input gradient", "I", false, false, true, "cyan"},
     {Operation::WeightGradient, "W", "weight gradient", "W", false, true, true, "green"},
     {Operation::Backward, "B", "backward", "B", false, true, true, "teal"},
     {Operation::ReduceGradient, "G", "gradient reduction", "", false, false, false, "purple"},
     {Operation::Optimizer, "O", "optimizer step", "", false, false, false, "orange"},
+    {Operation::Recompute, "R", "recomputation", "", false, false, true, "yellow"},
     {Operation::Declared, "", "declared op", "", false, false, false, "grey"},
 }};
 

@@ -8,10 +8,21 @@
 
 namespace stave {
 
+namespace {
+
+/// Which replica of a stage a device has; none if it has not got the stage.
+std::uint32_t replica_on(const Partition& model, StageId s, DeviceId d) {
+  const std::vector<DeviceId>& devices = model.devices[s];
+  const auto at = std::ranges::lower_bound(devices, d);
+  return at == devices.end() || *at != d ? UINT32_MAX : static_cast<std::uint32_t>(at - devices.begin());
+}
+
+}  // namespace
+
 std::size_t Device::stash_bytes(const Plan& plan, const Workload& workload, DeviceId id) {
   std::size_t most = 0;
-  for (std::uint32_t s = 0; s < plan.placement.size(); ++s)
-    if (plan.placement[StageId(s)] == id) most = std::max(most, workload.stash_bytes(StageId(s)));
+  for (std::uint32_t s = 0; s < plan.model.stages; ++s)
+    if (replica_on(plan.model, StageId(s), id) != UINT32_MAX) most = std::max(most, workload.stash_bytes(StageId(s)));
   return most;
 }
 
@@ -20,46 +31,80 @@ Device::Device(const Program& program, const Plan& plan, Workload& workload, Dev
     : program_(program),
       plan_(plan),
       workload_(workload),
-      payload_bytes_(payload_bytes),
-      buffers_(program.slots[id], payload_bytes, stash_bytes(plan, workload, id)) {
-  for (std::uint32_t s = 0; s < plan.placement.size(); ++s)
-    if (plan.placement[StageId(s)] == id) stages_.push_back(workload.stage(StageId(s)));
+      stages_(plan.model.stages, nullptr),
+      buffers_(program.slots[id], payload_bytes, stash_bytes(plan, workload, id)),
+      stashes_(plan.model.slices) {
+  for (std::uint32_t s = 0; s < plan.model.stages; ++s) {
+    const std::uint32_t replica = replica_on(plan.model, StageId(s), id);
+    if (replica != UINT32_MAX) stages_[s] = workload.stage(StageId(s), replica);
+  }
 }
 
 void Device::begin_step(std::uint64_t step) {
-  for (Stage* stage : stages_) stage->begin_step(step);
+  for (Stage* stage : stages_)
+    if (stage != nullptr) stage->begin_step(step);
 }
 
-void Device::optimizer_step() {
-  for (Stage* stage : stages_) stage->optimizer_step();
+void Device::end_step() {
+  for (std::uint32_t s = 0; s < stages_.size(); ++s)
+    if (stages_[s] != nullptr && plan_.updates_itself[s] == 0) stages_[s]->optimizer_step();
+}
+
+Envelope Device::envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const {
+  const OpSet& ops = program_.table.ops;
+  const std::string& name = program_.payloads[payload];
+  const std::uint32_t m = maker.valid() ? ops.microbatch(maker) : OpId::kNone;
+  const bool has_slice = m < plan_.model.microbatches && slice_of(ops, maker) < plan_.model.slices;
+  return {step, maker, payload,
+          has_slice ? workload_.payload_bytes(name, m, slice_of(ops, maker)) : workload_.payload_bytes(name)};
 }
 
 std::string Device::run(std::uint32_t position, std::uint64_t step) {
   for (std::uint32_t i = program_.reads.first[position]; i < program_.reads.first[position + 1]; ++i) {
     const SlotUse& use = program_.reads.items[i];
     if (use.slot == UINT32_MAX) return "what it needs is made later on its own device";
-    const Envelope due{step, plan_.expected[i], use.payload, payload_bytes_[use.payload]};
+    const Envelope due = envelope(step, plan_.expected[i], use.payload);
     if (std::string error = check_envelope(program_, buffers_.envelope(use.payload, use.slot), due, use.slot);
         !error.empty())
       return error;
   }
-  if (plan_.is_wait[position] == 0) {
-    if (program_.stash[position] == UINT32_MAX) return "nothing was kept for it by its forward";
-    compute(position);
-  }
   const OpId op = program_.table.entries[position];
+  switch (plan_.work[position]) {
+    case Work::Train:
+      if (std::string error = compute(position); !error.empty()) return error;
+      break;
+    case Work::Update:
+      stages_[program_.table.ops.stage(op)]->optimizer_step();
+      break;
+    case Work::Reduce:
+    case Work::Wait:
+      break;
+  }
   for (const SlotUse& use : program_.writes[position])
-    buffers_.envelope(use.payload, use.slot) = {step, op, use.payload, payload_bytes_[use.payload]};
+    buffers_.envelope(use.payload, use.slot) = envelope(step, op, use.payload);
   return "";
 }
 
-void Device::compute(std::uint32_t position) {
+std::string Device::compute(std::uint32_t position) {
   const OpSet& ops = program_.table.ops;
   const OpId op = program_.table.entries[position];
   const OpKind& kind = ops.kind(op);
-  const std::uint32_t m = ops.microbatch(op);
-  Stage& stage = *workload_.stage(StageId(ops.stage(op)));
-  std::byte* stash = buffers_.stash(program_.stash[position]);
+  const StageId s(ops.stage(op));
+  Stage& stage = *stages_[s.value];
+  Part part;
+  part.microbatch = ops.microbatch(op);
+  part.slice = slice_of(ops, op);
+  part.begins = plan_.model.begins(s, part.microbatch);
+  part.ends = plan_.model.ends(s, part.microbatch);
+  part.recomputed = plan_.model.is_recomputed(s.value, part.microbatch, part.slice);
+  for (std::uint32_t q = 0; q < stashes_.size(); ++q) {
+    const std::uint32_t slot =
+        q == part.slice ? program_.stash[position] : plan_.stash[plan_.model.triple(s.value, part.microbatch, q)];
+    if (slot == UINT32_MAX && q <= part.slice)
+      return q == part.slice ? "nothing was kept for it by its forward" : "nothing was kept for it by a slice before it";
+    stashes_[q] = slot == UINT32_MAX ? nullptr : buffers_.stash(slot);
+  }
+  part.stashes = stashes_;
 
   const auto input = [&](std::uint16_t payload) -> const std::byte* {
     for (const SlotUse& use : program_.reads[position])
@@ -75,26 +120,30 @@ void Device::compute(std::uint32_t position) {
   const auto spread = [&](std::uint16_t payload, const std::byte* made) {
     for (const SlotUse& use : program_.writes[position])
       if (payload != 0 && use.payload == payload && buffers_.slot(payload, use.slot) != made)
-        std::memcpy(buffers_.slot(payload, use.slot), made, payload_bytes_[payload]);
+        std::memcpy(buffers_.slot(payload, use.slot), made,
+                    workload_.payload_bytes(program_.payloads[payload], part.microbatch, part.slice));
   };
   const auto run_part = [&](Operation operation) {
     switch (operation) {
       case Operation::Forward: {
         std::byte* y = output(plan_.activation);
-        stage.forward(m, input(plan_.activation), y, stash);
+        stage.forward(part, input(plan_.activation), y);
         spread(plan_.activation, y);
         break;
       }
       case Operation::InputGradient:
       case Operation::Backward: {
         std::byte* dx = output(plan_.gradient);
-        stage.input_gradient(m, input(plan_.gradient), dx, stash);
+        stage.input_gradient(part, input(plan_.gradient), dx);
         spread(plan_.gradient, dx);
-        if (operation == Operation::Backward) stage.weight_gradient(m, stash);
+        if (operation == Operation::Backward) stage.weight_gradient(part);
         break;
       }
       case Operation::WeightGradient:
-        stage.weight_gradient(m, stash);
+        stage.weight_gradient(part);
+        break;
+      case Operation::Recompute:
+        stage.recompute(part);
         break;
       case Operation::ReduceGradient:
       case Operation::Optimizer:
@@ -105,8 +154,9 @@ void Device::compute(std::uint32_t position) {
   if (kind.parts.empty()) {
     run_part(kind.operation);
   } else {
-    for (KindId part : kind.parts) run_part(ops.kinds()[part].operation);
+    for (KindId each : kind.parts) run_part(ops.kinds()[each].operation);
   }
+  return "";
 }
 
 }  // namespace stave

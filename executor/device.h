@@ -14,8 +14,8 @@ namespace stave {
 
 class Device {
  public:
-  /// Shape: payload_bytes[i] for every payload. `program`, `plan` and `workload` must outlive it. Throws
-  /// std::bad_alloc.
+  /// Shape: payload_bytes[i] for every payload, the greatest of its messages. `program`, `plan` and `workload` must
+  /// outlive it. Throws std::bad_alloc.
   Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
          const std::vector<std::size_t>& payload_bytes);
 
@@ -23,22 +23,26 @@ class Device {
   static std::size_t stash_bytes(const Plan& plan, const Workload& workload, DeviceId id);
 
   void begin_step(std::uint64_t step);
-  /// Runs what the op at `position` computes (nothing if it is a wait): takes its inputs from their slots, puts its
+  /// Runs what the op at `position` computes on this device alone (nothing if it is a wait or a reduction): takes its inputs from their slots, puts its
   /// outputs into theirs. Empty, or what was wrong with the data found; what a stage throws passes through.
   std::string run(std::uint32_t position, std::uint64_t step);
-  void optimizer_step();
+  /// Updates the stages that no op of the table has updated. Their gradients must be summed over all replicas.
+  void end_step();
 
   DeviceBuffers& buffers() { return buffers_; }
 
  private:
-  void compute(std::uint32_t position);
+  Envelope envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const;
+  std::string compute(std::uint32_t position);
 
   const Program& program_;
   const Plan& plan_;
   Workload& workload_;
-  const std::vector<std::size_t>& payload_bytes_;
+  /// Shape: stages; null where it has none.
   std::vector<Stage*> stages_;
   DeviceBuffers buffers_;
+  /// Stashes of the slices that the op under way may touch.
+  std::vector<std::byte*> stashes_;
 };
 
 }  // namespace stave

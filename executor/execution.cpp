@@ -7,15 +7,22 @@
 
 namespace stave {
 
-Execution::Execution(const Program& program, const Plan& plan, const RunOptions& options,
+Execution::Execution(const Program& program, const Plan& plan, const RunOptions& options, Workload& workload,
                      std::vector<std::unique_ptr<Device>>& devices)
-    : program_(program), plan_(plan), options_(options), devices_(devices), cores_(usable_cores()) {
+    : program_(program),
+      plan_(plan),
+      options_(options),
+      workload_(workload),
+      devices_(devices),
+      reductions_(plan),
+      cores_(usable_cores()) {
   timeline_.ticks_per_unit = 1000;
   timeline_.unit = "us";
 }
 
 void Execution::begin_step(std::uint64_t step) {
   step_ = step;
+  reductions_.begin_step();
   timeline_.start.assign(program_.nodes(), 0);
   timeline_.end.assign(program_.nodes(), 0);
   origin_ = now_ns();
@@ -46,8 +53,28 @@ bool Execution::run_op(Team& team, std::uint32_t position) {
   return false;
 }
 
+bool Execution::reduce(Team& team, std::uint32_t position, Ticks ready) {
+  if (!run_op(team, position) || !wait_until(team, ready)) return false;
+  const StageId s(program_.table.ops.stage(program_.table.entries[position]));
+  Reductions::Times times{ready, 0};
+  const bool met = reductions_.meet(team, position, times, [&](Ticks start) -> Reductions::Times {
+    const bool is_wall = options_.clock == Clock::Wall;
+    cores_.acquire();
+    const Ticks before = is_wall ? now_ns() : thread_cpu_ns();
+    reduce_gradients(replicas_of(plan_.model, workload_, s));
+    const Ticks length = (is_wall ? now_ns() : thread_cpu_ns()) - before;
+    cores_.release();
+    if (is_wall) start = before - origin_;
+    return {start, start + length};
+  });
+  timeline_.start[position] = times.start;
+  timeline_.end[position] = times.end;
+  return met;
+}
+
 bool Execution::compute(Team& team, std::uint32_t position, Ticks ready) {
-  const bool is_wait = plan_.is_wait[position] != 0;
+  if (plan_.work[position] == Work::Reduce) return reduce(team, position, ready);
+  const bool is_wait = plan_.work[position] == Work::Wait;
   Ticks& start = timeline_.start[position];
   Ticks& end = timeline_.end[position];
   if (options_.clock == Clock::Virtual) {

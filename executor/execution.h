@@ -8,6 +8,7 @@
 #include "core/timeline.h"
 #include "executor/device.h"
 #include "executor/plan.h"
+#include "executor/reduction.h"
 #include "executor/run.h"
 #include "executor/team.h"
 
@@ -16,7 +17,7 @@ namespace stave {
 class Execution {
  public:
   /// All must outlive it. `devices` has one for every device of the program.
-  Execution(const Program& program, const Plan& plan, const RunOptions& options,
+  Execution(const Program& program, const Plan& plan, const RunOptions& options, Workload& workload,
             std::vector<std::unique_ptr<Device>>& devices);
 
   const Program& program() const { return program_; }
@@ -39,17 +40,22 @@ class Execution {
   Ticks latest_end(NodeId node) const;
   Ticks cost(NodeId n) const { return options_.cost_ns.empty() ? 0 : options_.cost_ns[n.value]; }
   Clock clock() const { return options_.clock; }
+  /// After a stop: lets no thread wait for others of a reduction.
+  void wake() { reductions_.wake(); }
   /// Waits for a time of the step on the wall clock; nothing on the virtual one. False if the run was stopped.
   bool wait_until(const Team& team, Ticks time) const;
 
  private:
   bool run_op(Team& team, std::uint32_t position);
+  bool reduce(Team& team, std::uint32_t position, Ticks ready);
 
   const Program& program_;
   const Plan& plan_;
   const RunOptions& options_;
+  Workload& workload_;
   std::vector<std::unique_ptr<Device>>& devices_;
   Timeline timeline_;
+  Reductions reductions_;
   std::uint64_t step_ = 0;
   Ticks origin_ = 0;
   // On the virtual clock no more ops compute at once than there are cores, so that they do not push one another out of

@@ -120,12 +120,28 @@ Result<void> check_finishes(const Program& p, const Plan& plan) {
   for (std::uint32_t n = 0; n < p.nodes(); ++n)
     if (pending[n] == 0) ready.push_back(NodeId(n));
   std::uint32_t done = 0;
+  // Entries that run as one end when the last of them may start.
+  std::vector<std::size_t> missing;
+  for (std::uint32_t i = 0; i < plan.meetings.size(); ++i) missing.push_back(plan.meetings[i].size());
+  std::vector<NodeId> ended;
   const auto release = [&](NodeId n) {
     if (--pending[n.value] == 0) ready.push_back(n);
   };
-  while (!ready.empty()) {
-    const NodeId n = ready.back();
-    ready.pop_back();
+  while (!ready.empty() || !ended.empty()) {
+    if (ended.empty()) {
+      const NodeId next = ready.back();
+      ready.pop_back();
+      const bool is_op = !p.is_message(next) && !plan.meeting_of.empty();
+      const std::uint32_t meeting = is_op ? plan.meeting_of[next.value] : kNone;
+      if (meeting == kNone) {
+        ended.push_back(next);
+      } else if (--missing[meeting] == 0) {
+        for (std::uint32_t position : plan.meetings[meeting]) ended.push_back(NodeId(position));
+      }
+      continue;
+    }
+    const NodeId n = ended.back();
+    ended.pop_back();
     ++done;
     for (NodeId follower : plan.followers[n.value]) release(follower);
     if (p.is_message(n)) {
@@ -160,135 +176,173 @@ void find_expected(const Program& p, Plan& plan) {
   }
 }
 
-constexpr bool is_training(Operation operation) {
-  return operation == Operation::Forward || operation == Operation::InputGradient ||
-         operation == Operation::WeightGradient || operation == Operation::Backward;
+// What is done for an op of this kind, if stages compute.
+Work work_of(const OpSet& ops, const OpKind& kind) {
+  const auto one = [](Operation operation) {
+    switch (operation) {
+      case Operation::Forward:
+      case Operation::InputGradient:
+      case Operation::WeightGradient:
+      case Operation::Backward:
+      case Operation::Recompute: return Work::Train;
+      case Operation::ReduceGradient: return Work::Reduce;
+      case Operation::Optimizer: return Work::Update;
+      case Operation::Declared: return Work::Wait;
+    }
+    return Work::Wait;
+  };
+  for (KindId part : kind.parts)
+    if (one(ops.kinds()[part].operation) == Work::Train) return Work::Train;
+  return one(kind.operation);
 }
 
-// Calls `visit` with the operation of every part of an entry.
-template <class Visit>
-void each_part(const OpSet& ops, OpId op, const Visit& visit) {
-  const OpKind& kind = ops.kind(op);
-  if (kind.parts.empty()) {
-    visit(kind.operation);
-    return;
-  }
-  for (KindId part : kind.parts) visit(ops.kinds()[part].operation);
-}
-
-Result<void> find_kinds(const Program& p, bool computes, Plan& plan) {
+void find_work(const Program& p, bool computes, Plan& plan) {
   const OpSet& ops = p.table.ops;
-  std::vector<std::uint8_t> waits(ops.kinds().size(), 0);
-  for (std::uint32_t k = 0; k < ops.kinds().size(); ++k) {
-    const OpKind& kind = ops.kinds()[KindId(k)];
-    bool trains = is_training(kind.operation);
-    for (KindId part : kind.parts) trains = trains || is_training(ops.kinds()[part].operation);
-    waits[k] = !computes || !trains;
-  }
-  std::vector<std::uint8_t> used(ops.kinds().size(), 0);
-  plan.is_wait.resize(p.table.size());
+  std::vector<Work> works(ops.kinds().size(), Work::Wait);
+  for (std::uint32_t k = 0; k < works.size() && computes; ++k) works[k] = work_of(ops, ops.kinds()[KindId(k)]);
+  std::vector<std::uint8_t> used(works.size(), 0);
+  plan.work.resize(p.table.size());
   for (std::uint32_t position = 0; position < p.table.size(); ++position) {
     const KindId kind = ops.kind_of(p.table.entries[position]);
     used[kind.value] = 1;
-    plan.is_wait[position] = waits[kind.value];
+    plan.work[position] = works[kind.value];
   }
   for (std::uint32_t k = 0; k < used.size(); ++k) {
     const OpKind& kind = ops.kinds()[KindId(k)];
-    if (used[k] == 0) continue;
-    if (computes && (kind.operation == Operation::ReduceGradient || kind.operation == Operation::Optimizer))
-      return Failure{"a run ends each step with an optimizer step of its own; " + kind.name +
-                     " in the order of a device is not run yet"};
-    if (waits[k] != 0 && kind.operation == Operation::Declared) plan.declared.push_back(kind.name);
+    if (used[k] != 0 && works[k] == Work::Wait && kind.operation == Operation::Declared)
+      plan.declared.push_back(kind.name);
   }
-  return {};
 }
 
-// Every F, I and W of every stage and microbatch once, a stage on one device.
-Result<void> check_training_step(const Program& p, Plan& plan) {
-  const OpSet& ops = p.table.ops;
-  const KindId forward = ops.find(Operation::Forward);
-  if (!forward.valid()) return Failure{"a schedule without forward ops trains nothing"};
-  for (const OpIndex& index : ops.kinds()[forward].indices) {
-    if (index.role == IndexRole::Stage) plan.stages = index.extent;
-    if (index.role == IndexRole::Microbatch) plan.microbatches = index.extent;
-    if (index.role == IndexRole::Slice && index.extent > 1) return Failure{"slices of a microbatch are not run yet"};
+// Entries G and O of the table: every replica of a stage has as many, and they take in every gradient.
+class Updates {
+ public:
+  Updates(const Program& p, Plan& plan) : p_(p), plan_(plan), ops_(p.table.ops) {}
+
+  Result<void> find() {
+    const std::uint32_t stages = plan_.model.stages;
+    plan_.reduces_itself.assign(stages, 0);
+    plan_.updates_itself.assign(stages, 0);
+    plan_.meeting_of.assign(p_.table.size(), kNone);
+    reductions_.resize(stages);
+    for (std::uint32_t position = 0; position < p_.table.size(); ++position) {
+      const Work work = plan_.work[position];
+      if (work != Work::Reduce && work != Work::Update) continue;
+      const std::uint32_t s = ops_.stage(p_.table.entries[position]);
+      if (s >= stages || std::ranges::count(plan_.model.devices[StageId(s)], plan_.device[position]) == 0)
+        return Failure{text(position) + " stands on device " + std::to_string(plan_.device[position].value) +
+                       ", which does not have its stage"};
+      (work == Work::Reduce ? plan_.reduces_itself : plan_.updates_itself)[s] = 1;
+    }
+    for (std::uint32_t d = 0; d < p_.table.devices(); ++d)
+      if (Result<void> result = walk(DeviceId(d)); !result) return result;
+    for (std::uint32_t s = 0; s < stages; ++s)
+      if (Result<void> result = meet(s); !result) return result;
+    return {};
   }
-  if (plan.stages == 0 || plan.microbatches == 0) return Failure{"a forward needs a stage and a microbatch"};
-  plan.placement.assign(plan.stages, DeviceId());
-  constexpr std::array<Operation, 3> kNeeded = {Operation::Forward, Operation::InputGradient,
-                                                Operation::WeightGradient};
-  const std::size_t each = static_cast<std::size_t>(plan.stages) * plan.microbatches;
-  std::vector<std::uint8_t> seen(each, 0);
-  for (std::uint32_t position = 0; position < p.table.size(); ++position) {
-    if (plan.is_wait[position] != 0) continue;
-    const OpId op = p.table.entries[position];
-    const std::uint32_t s = ops.stage(op);
-    const std::uint32_t m = ops.microbatch(op);
-    if (s >= plan.stages || m >= plan.microbatches) return broken(ops.text(op) + " lies outside the stages");
-    DeviceId& place = plan.placement[StageId(s)];
-    if (place.valid() && place != plan.device[position])
-      return Failure{"stage " + std::to_string(s) + " lies on devices " + std::to_string(place.value) + " and " +
-                     std::to_string(plan.device[position].value) + "; replicas are not run yet"};
-    place = plan.device[position];
-    if (p.stash[position] == kNone && !p.order.empty()) return broken(ops.text(op) + " has no stash");
-    std::uint8_t& flags = seen[static_cast<std::size_t>(s) * plan.microbatches + m];
-    bool twice = false;
-    each_part(ops, op, [&](Operation operation) {
-      for (std::size_t i = 0; i < kNeeded.size(); ++i) {
-        if (operation != kNeeded[i] && !(operation == Operation::Backward && i > 0)) continue;
-        twice = twice || (flags >> i & 1u) != 0;
-        flags = static_cast<std::uint8_t>(flags | 1u << i);
+
+ private:
+  struct Seen {
+    // The last W whose gradient no update has used, and whether that was summed over the replicas.
+    std::uint32_t unused = kNone;
+    bool is_summed = false;
+    std::uint32_t updates = 0;
+  };
+
+  std::string text(std::uint32_t position) const { return ops_.text(p_.table.entries[position]); }
+
+  bool gives_gradient(OpId op) const {
+    const OpKind& kind = ops_.kind(op);
+    const auto does = [](Operation o) { return o == Operation::WeightGradient || o == Operation::Backward; };
+    return does(kind.operation) ||
+           std::ranges::any_of(kind.parts, [&](KindId part) { return does(ops_.kinds()[part].operation); });
+  }
+
+  Result<void> walk(DeviceId d) {
+    std::vector<Seen> seen(plan_.model.stages);
+    for (std::uint32_t position = p_.table.first[d.value]; position < p_.table.first[d.value + 1]; ++position) {
+      if (plan_.work[position] == Work::Wait) continue;
+      const OpId op = p_.table.entries[position];
+      const std::uint32_t s = ops_.stage(op);
+      Seen& mine = seen[s];
+      if (plan_.work[position] == Work::Reduce) {
+        mine.is_summed = true;
+        reductions_[s].push_back(position);
+      } else if (plan_.work[position] == Work::Update) {
+        if (has_replicas(s) && !mine.is_summed)
+          return Failure{text(position) + " updates stage " + std::to_string(s) + ", which lies on several devices, " +
+                         "but no G has summed their gradients"};
+        mine = {kNone, false, mine.updates + 1};
+      } else if (gives_gradient(op)) {
+        mine.unused = position;
+        mine.is_summed = false;
       }
-    });
-    if (twice) return Failure{ops.text(op) + " repeats work that another op has done"};
+    }
+    for (std::uint32_t s = 0; s < seen.size(); ++s) {
+      const bool is_here = std::ranges::count(plan_.model.devices[StageId(s)], d) != 0;
+      if (!is_here) continue;
+      if (plan_.updates_itself[s] != 0 && seen[s].unused != kNone)
+        return Failure{"no O uses the gradient of " + text(seen[s].unused)};
+      if (plan_.updates_itself[s] == 0 && plan_.reduces_itself[s] != 0 && !seen[s].is_summed)
+        return Failure{"no G sums the gradients of stage " + std::to_string(s) + " after " +
+                       (seen[s].unused == kNone ? "the last op" : text(seen[s].unused))};
+      updates_.resize(plan_.model.stages, kNone);
+      if (updates_[s] == kNone) updates_[s] = seen[s].updates;
+      if (updates_[s] != seen[s].updates)
+        return Failure{"the devices of stage " + std::to_string(s) + " update it " + std::to_string(updates_[s]) +
+                       " and " + std::to_string(seen[s].updates) + " times; its replicas would differ"};
+    }
+    return {};
   }
-  for (std::size_t i = 0; i < each; ++i)
-    if (seen[i] != 7)
-      return Failure{"a training step needs F, I and W of every stage and microbatch, but that of stage " +
-                     std::to_string(i / plan.microbatches) + ", microbatch " + std::to_string(i % plan.microbatches) +
-                     " is not complete"};
-  return {};
-}
 
-// A stage's input must be the output of the stage before, its gradient that of the stage after.
-Result<void> check_data(const Program& p, Plan& plan) {
-  const OpSet& ops = p.table.ops;
+  bool has_replicas(std::uint32_t s) const { return plan_.model.devices[StageId(s)].size() > 1; }
+
+  // The first G of every device meet, then the second ones, and so on.
+  Result<void> meet(std::uint32_t s) {
+    const std::vector<std::uint32_t>& all = reductions_[s];
+    const std::size_t devices = plan_.model.devices[StageId(s)].size();
+    if (all.empty()) return {};
+    const std::size_t times = all.size() / devices;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool fits = all.size() % devices == 0 &&
+                        plan_.device[all[i]] == plan_.model.devices[StageId(s)][i / times];
+      if (!fits) return Failure{"the devices of stage " + std::to_string(s) + " do not have the same number of G"};
+    }
+    for (std::size_t k = 0; k < times; ++k) {
+      for (std::size_t r = 0; r < devices; ++r) {
+        const std::uint32_t position = all[r * times + k];
+        plan_.meeting_of[position] = static_cast<std::uint32_t>(plan_.meetings.size());
+        plan_.meetings.items.push_back(position);
+      }
+      plan_.meetings.end_row();
+    }
+    return {};
+  }
+
+  const Program& p_;
+  Plan& plan_;
+  const OpSet& ops_;
+  // By stage: its G, by position; how often each of its devices updates it.
+  std::vector<std::vector<std::uint32_t>> reductions_;
+  std::vector<std::uint32_t> updates_;
+};
+
+void find_payloads(const Program& p, Plan& plan) {
   for (std::uint16_t i = 1; i < p.payloads.size(); ++i) {
     if (p.payloads[i] == "activation") plan.activation = i;
     if (p.payloads[i] == "gradient") plan.gradient = i;
+    if (p.payloads[i] == "weights") plan.weights = i;
   }
+}
+
+void find_stashes(const Program& p, Plan& plan) {
+  const OpSet& ops = p.table.ops;
+  plan.stash.assign(plan.model.triples(), kNone);
   for (std::uint32_t position = 0; position < p.table.size(); ++position) {
-    if (plan.is_wait[position] != 0) continue;
     const OpId op = p.table.entries[position];
-    const std::uint32_t s = ops.stage(op);
-    bool forward = false;
-    bool backward = false;
-    each_part(ops, op, [&](Operation operation) {
-      forward = forward || operation == Operation::Forward;
-      backward = backward || operation == Operation::InputGradient || operation == Operation::Backward;
-    });
-    const auto check = [&](std::uint16_t payload, std::uint32_t neighbour, const char* name) -> Result<void> {
-      std::uint32_t found = 0;
-      for (std::uint32_t i = p.reads.first[position]; i < p.reads.first[position + 1]; ++i) {
-        if (payload == 0 || p.reads.items[i].payload != payload) continue;
-        ++found;
-        const OpId maker = plan.expected[i];
-        if (!maker.valid()) continue;
-        if (ops.stage(maker) != neighbour || ops.microbatch(maker) != ops.microbatch(op))
-          return Failure{ops.text(op) + " would take the " + name + " of " + ops.text(maker) +
-                         ", which this workload cannot use"};
-      }
-      if (found != 1)
-        return Failure{ops.text(op) + " receives " + std::to_string(found) + " values named " + name +
-                       "; this workload needs one"};
-      return {};
-    };
-    if (forward && s > 0)
-      if (Result<void> result = check(plan.activation, s - 1, "activation"); !result) return result;
-    if (backward && s + 1 < plan.stages)
-      if (Result<void> result = check(plan.gradient, s + 1, "gradient"); !result) return result;
+    if (plan.work[position] != Work::Train || ops.kind(op).operation != Operation::Forward) continue;
+    plan.stash[plan.model.triple(ops.stage(op), ops.microbatch(op), slice_of(ops, op))] = p.stash[position];
   }
-  return {};
 }
 
 }  // namespace
@@ -301,14 +355,21 @@ Result<Plan> make_plan(const Program& program, bool computes) {
     for (std::uint32_t i = program.table.first[d]; i < program.table.first[d + 1]; ++i) plan.device[i] = DeviceId(d);
   if (Result<void> references = check_references(program, plan); !references) return references.failure();
   find_followers(program, plan);
-  if (!program.order.empty())
-    if (Result<void> finishes = check_finishes(program, plan); !finishes) return finishes.failure();
   find_expected(program, plan);
-  if (Result<void> kinds = find_kinds(program, computes, plan); !kinds) return kinds.failure();
-  if (computes) {
-    if (Result<void> step = check_training_step(program, plan); !step) return step.failure();
-    if (Result<void> data = check_data(program, plan); !data) return data.failure();
-  }
+  find_work(program, computes, plan);
+  const auto check = [&]() -> Result<void> {
+    return program.order.empty() ? Result<void>() : check_finishes(program, plan);
+  };
+  // First of all, since what else may be wrong with a program that cannot finish is of less account.
+  if (Result<void> finishes = check(); !finishes) return finishes.failure();
+  if (!computes) return plan;
+  find_payloads(program, plan);
+  Result<Partition> model = find_partition(program, plan);
+  if (!model) return model.failure();
+  plan.model = std::move(*model);
+  find_stashes(program, plan);
+  if (Result<void> updates = Updates(program, plan).find(); !updates) return updates.failure();
+  if (Result<void> finishes = check(); !finishes) return finishes.failure();
   return plan;
 }
 

@@ -9,20 +9,34 @@
 #include "core/ids.h"
 #include "core/program.h"
 #include "core/result.h"
+#include "executor/partition.h"
 
 namespace stave {
 
 /// Most devices a run in one process has: each is a thread.
 inline constexpr std::uint32_t kMaxRunDevices = 512;
 
+/// What a run does at an entry of the table.
+enum class Work : std::uint8_t {
+  /// Waits for its cost: stages compute nothing for it.
+  Wait,
+  /// Computes for a slice of a microbatch.
+  Train,
+  /// Meets the entries of the stage's other replicas, to sum their gradients.
+  Reduce,
+  /// Updates the weights of the stage's replica on its device.
+  Update,
+};
+
 struct Plan {
-  std::uint32_t stages = 0;
-  std::uint32_t microbatches = 0;
-  /// Index into Program::payloads of the data that stages hand on; 0 if there is none.
+  /// What is trained; empty if nothing is computed.
+  Partition model;
+  /// Index into Program::payloads of the data that stages hand on, and of weights; 0 if there is none.
   std::uint16_t activation = 0;
   std::uint16_t gradient = 0;
-  /// Where each stage runs.
-  IdVector<StageId, DeviceId> placement;
+  std::uint16_t weights = 0;
+  /// For every triple of the partition the slot of its stash, or none.
+  std::vector<std::uint32_t> stash;
 
   /// For every position its device.
   std::vector<DeviceId> device;
@@ -37,8 +51,15 @@ struct Plan {
   /// For every item of Program::reads the table entry that must have made what is found there; OpId() if the order
   /// makes none before.
   std::vector<OpId> expected;
-  /// For every position whether it is run as a wait of its cost: nothing in it is an operation that stages compute.
-  std::vector<std::uint8_t> is_wait;
+  /// For every position what is done there.
+  std::vector<Work> work;
+  /// Positions of the reductions that run as one, on all devices of a stage; and for every position which row it is in,
+  /// or none.
+  Rows<std::uint32_t> meetings;
+  std::vector<std::uint32_t> meeting_of;
+  /// For every stage whether the table itself has its reductions and its updates; else they end the step.
+  std::vector<std::uint8_t> reduces_itself;
+  std::vector<std::uint8_t> updates_itself;
   /// Names of the kinds so run, in the order of their declaration.
   std::vector<std::string> declared;
 };
@@ -46,8 +67,8 @@ struct Plan {
 /// Checks a program and makes its plan; `computes` says whether stages compute or every op is a wait.
 ///
 /// Errors: a program that contradicts itself; nodes that wait for one another (unless it was lowered unchecked); with
-/// `computes`, one that is no training step: an op of F, I, W missing or twice, a stage on two devices, slices, data
-/// that does not come from the neighbouring stage. Cost: O(nodes + waits).
+/// `computes`, one that is no training step (see find_partition), gradients that no update uses or that no reduction
+/// sums over the replicas of their stage. Cost: O(nodes + waits).
 Result<Plan> make_plan(const Program& program, bool computes);
 
 /// "F(2, 3) on device 2", or "activation of F(1, 3) from device 1 to device 2".

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "core/operations.h"
 #include "executor/aligned.h"
@@ -13,20 +14,68 @@ namespace stave {
 
 namespace {
 
-void step_in_order(Workload& workload, std::uint32_t stages, std::uint32_t microbatches,
-                   const std::vector<AlignedBytes>& stashes, const AlignedBytes& value) {
-  for (std::uint32_t m = 0; m < microbatches; ++m) {
-    for (std::uint32_t s = 0; s < stages; ++s)
-      workload.stage(StageId(s))
-          ->forward(m, s == 0 ? nullptr : value.data(), s + 1 == stages ? nullptr : value.data(), stashes[s].data());
-    for (std::uint32_t s = stages; s-- > 0;) {
-      Stage& stage = *workload.stage(StageId(s));
-      stage.input_gradient(m, s + 1 == stages ? nullptr : value.data(), s == 0 ? nullptr : value.data(),
-                           stashes[s].data());
-      stage.weight_gradient(m, stashes[s].data());
+// Stashes of every slice at every stage, for one microbatch.
+class Reference {
+ public:
+  Reference(Workload& workload, const Partition& partition)
+      : workload_(workload),
+        partition_(partition),
+        value_(std::max(workload.payload_bytes("activation"), workload.payload_bytes("gradient"))) {
+    for (std::uint32_t s = 0; s < partition.stages; ++s) {
+      stashes_.emplace_back();
+      for (std::uint32_t q = 0; q < partition.slices && visited(s); ++q)
+        stashes_.back().push_back(memory_.emplace_back(workload.stash_bytes(StageId(s))).data());
+    }
+    use_one_thread();
+  }
+
+  void step(std::uint64_t step) {
+    for (std::uint32_t s = 0; s < partition_.stages; ++s)
+      if (visited(s)) workload_.stage(StageId(s))->begin_step(step);
+    for (std::uint32_t m = 0; m < partition_.microbatches; ++m) {
+      for (std::uint32_t q = 0; q < partition_.slices; ++q) forward(m, q);
+      for (std::uint32_t q = partition_.slices; q-- > 0;) backward(m, q);
+    }
+    for (std::uint32_t s = 0; s < partition_.stages; ++s)
+      if (visited(s)) workload_.stage(StageId(s))->optimizer_step();
+  }
+
+ private:
+  bool visited(std::uint32_t s) const { return !partition_.devices[StageId(s)].empty(); }
+
+  Part part(StageId s, std::uint32_t m, std::uint32_t q) const {
+    Part result;
+    result.microbatch = m;
+    result.slice = q;
+    result.begins = partition_.begins(s, m);
+    result.ends = partition_.ends(s, m);
+    result.stashes = stashes_[s.value];
+    return result;
+  }
+
+  void forward(std::uint32_t m, std::uint32_t q) {
+    for (StageId s : partition_.route(m)) {
+      const Part mine = part(s, m, q);
+      workload_.stage(s)->forward(mine, mine.begins ? nullptr : value_.data(), mine.ends ? nullptr : value_.data());
     }
   }
-}
+
+  void backward(std::uint32_t m, std::uint32_t q) {
+    const std::vector<StageId>& route = partition_.route(m);
+    for (auto s = route.rbegin(); s != route.rend(); ++s) {
+      const Part mine = part(*s, m, q);
+      Stage& stage = *workload_.stage(*s);
+      stage.input_gradient(mine, mine.ends ? nullptr : value_.data(), mine.begins ? nullptr : value_.data());
+      stage.weight_gradient(mine);
+    }
+  }
+
+  Workload& workload_;
+  const Partition& partition_;
+  std::vector<AlignedBytes> memory_;
+  std::vector<std::vector<std::byte*>> stashes_;
+  AlignedBytes value_;
+};
 
 // Greatest difference over the greatest element; infinite where one is not a number.
 double difference(const ParameterView& a, const ParameterView& b) {
@@ -46,25 +95,26 @@ double difference(const ParameterView& a, const ParameterView& b) {
 
 }  // namespace
 
-Result<double> run_reference(Workload& workload, std::uint32_t stages, std::uint32_t microbatches,
-                             std::uint64_t steps) {
+Result<double> run_reference(Workload& workload, const Partition& partition, std::uint64_t steps) {
   if (!workload.computes()) return Failure{"this workload computes nothing that could be compared"};
-  if (Result<void> fits = workload.configure(stages, microbatches); !fits) return fits.failure();
+  const Partition plain = plainly(partition);
+  if (Result<void> fits = workload.configure(plain); !fits) return fits.failure();
   try {
     workload.create();
-    use_one_thread();
-    std::vector<AlignedBytes> stashes;
-    for (std::uint32_t s = 0; s < stages; ++s) stashes.emplace_back(workload.stash_bytes(StageId(s)));
-    const AlignedBytes value(std::max(workload.payload_bytes("activation"), workload.payload_bytes("gradient")));
-    for (std::uint64_t step = 0; step < steps; ++step) {
-      for (std::uint32_t s = 0; s < stages; ++s) workload.stage(StageId(s))->begin_step(step);
-      step_in_order(workload, stages, microbatches, stashes, value);
-      for (std::uint32_t s = 0; s < stages; ++s) workload.stage(StageId(s))->optimizer_step();
-    }
-    return workload.stage(StageId(stages - 1))->loss();
+    Reference reference(workload, plain);
+    for (std::uint64_t step = 0; step < steps; ++step) reference.step(step);
+    return workload.loss();
   } catch (const std::exception& e) {
     return Failure{std::string("the reference run failed: ") + e.what()};
   }
+}
+
+std::uint64_t reference_buffer_bytes(const Workload& workload, const Partition& partition) {
+  std::uint64_t bytes = std::max(workload.payload_bytes("activation"), workload.payload_bytes("gradient"));
+  for (std::uint32_t s = 0; s < partition.stages; ++s)
+    if (!partition.devices[StageId(s)].empty())
+      bytes += std::uint64_t{workload.stash_bytes(StageId(s))} * partition.slices;
+  return bytes;
 }
 
 std::vector<bool> accumulates_in_order(const Table& table) {
@@ -74,20 +124,49 @@ std::vector<bool> accumulates_in_order(const Table& table) {
   if (!forward.valid() || !weight.valid()) return {};
   const std::uint32_t stages = ops.kinds()[forward].extent(IndexRole::Stage);
   std::vector<bool> result(stages, true);
-  std::vector<std::int64_t> last(stages, -1);
-  for (OpId op : table.entries) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> last(stages, {0, 0});
+  std::vector<DeviceId> device(stages);
+  for (std::uint32_t position = 0; position < table.size(); ++position) {
+    const OpId op = table.entries[position];
     const OpKind& kind = ops.kind(op);
     const bool accumulates = kind.operation == Operation::WeightGradient || kind.operation == Operation::Backward ||
                              std::ranges::find(kind.parts, weight) != kind.parts.end();
     if (!accumulates) continue;
     const std::uint32_t s = ops.stage(op);
-    const std::uint32_t m = ops.microbatch(op);
     if (s >= stages) continue;
-    if (last[s] >= m) result[s] = false;
-    last[s] = m;
+    // Rises from one W to the next.
+    const std::pair key(ops.microbatch(op), UINT32_MAX - slice_of(ops, op));
+    const DeviceId d = table.device_of(position);
+    if (device[s].valid() && (device[s] != d || last[s] >= key)) result[s] = false;
+    device[s] = d;
+    last[s] = key;
   }
   return result;
 }
+
+namespace {
+
+void compare_stage(const std::vector<ParameterView>& a, const std::vector<ParameterView>& b, Comparison& result) {
+  STAVE_CHECK(a.size() == b.size(), "two workloads of one model differ in their tensors");
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    STAVE_CHECK(a[i].count == b[i].count && a[i].element == b[i].element, "a tensor has two shapes");
+    const std::size_t size = a[i].element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t);
+    ++result.tensors;
+    if (std::memcmp(a[i].gradient, b[i].gradient, a[i].count * size) == 0) {
+      ++result.exact;
+      continue;
+    }
+    const bool whole = a[i].element == Element::Whole64;
+    const double worst = whole ? HUGE_VAL : difference(a[i], b[i]);
+    if (worst >= result.worst) {
+      result.worst = worst;
+      result.worst_tensor = a[i].name;
+    }
+    if (whole || result.must_be_exact || worst > kGradientTolerance) result.agrees = false;
+  }
+}
+
+}  // namespace
 
 Comparison compare_gradients(const Table& table, Workload& run, Workload& reference) {
   Comparison result;
@@ -95,25 +174,9 @@ Comparison compare_gradients(const Table& table, Workload& run, Workload& refere
   result.must_be_exact = std::ranges::find(in_order, false) == in_order.end();
   result.agrees = true;
   for (std::uint32_t s = 0; s < in_order.size(); ++s) {
-    const std::vector<ParameterView> a = run.stage(StageId(s))->parameters();
-    const std::vector<ParameterView> b = reference.stage(StageId(s))->parameters();
-    STAVE_CHECK(a.size() == b.size(), "two workloads of one model differ in their tensors");
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      STAVE_CHECK(a[i].count == b[i].count && a[i].element == b[i].element, "a tensor has two shapes");
-      const std::size_t size = a[i].element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t);
-      ++result.tensors;
-      if (std::memcmp(a[i].gradient, b[i].gradient, a[i].count * size) == 0) {
-        ++result.exact;
-        continue;
-      }
-      const bool whole = a[i].element == Element::Whole64;
-      const double worst = whole ? HUGE_VAL : difference(a[i], b[i]);
-      if (worst >= result.worst) {
-        result.worst = worst;
-        result.worst_tensor = a[i].name;
-      }
-      if (whole || result.must_be_exact || worst > kGradientTolerance) result.agrees = false;
-    }
+    // All replicas must have the same, which is the whole gradient.
+    for (std::uint32_t r = 0; Stage* stage = run.stage(StageId(s), r); ++r)
+      compare_stage(stage->parameters(), reference.stage(StageId(s))->parameters(), result);
   }
   return result;
 }

@@ -1,4 +1,5 @@
-// The reference: the same model on one thread, one microbatch after another, F through all stages and I and W back.
+// The reference: the same model on one thread, one microbatch after another: F slice by slice along its route, then I and W
+// back, the last slice first.
 // Slow and plain: it is what a run under any schedule is held against.
 #pragma once
 
@@ -12,22 +13,27 @@
 
 namespace stave {
 
-/// Runs `steps` training steps; the gradients of the last stay in the stages. Returns its loss.
-/// Errors: a model that does not fit the shape; not enough memory.
-Result<double> run_reference(Workload& workload, std::uint32_t stages, std::uint32_t microbatches, std::uint64_t steps);
+/// Runs `steps` training steps of a partition, as if every stage had one device and nothing were recomputed; the
+/// gradients of the last stay in the stages. Returns its loss.
+/// Errors: a model that does not fit the partition; not enough memory.
+Result<double> run_reference(Workload& workload, const Partition& partition, std::uint64_t steps);
 
-/// Whether every stage's W (or B) stand in the table by rising microbatch: then its gradients must equal the
-/// reference's to the last bit. Shape: result[s] for every stage of the schedule's F.
+/// Memory that it needs beside the model's parameters. Unit: bytes. `workload` must be configured.
+std::uint64_t reference_buffer_bytes(const Workload& workload, const Partition& partition);
+
+/// Whether every stage has one device, where its W (or B) stand by rising microbatch and falling slice: then its
+/// gradients must equal the reference's to the last bit. Shape: result[s] for every stage of the schedule's F.
 std::vector<bool> accumulates_in_order(const Table& table);
 
 struct Comparison {
+  /// Of all stages and replicas.
   std::size_t tensors = 0;
   /// Equal to the last bit.
   std::size_t exact = 0;
   /// Greatest difference of an element over the largest of its tensor, and where.
   double worst = 0;
   std::string worst_tensor;
-  /// All stages accumulate in microbatch order, so that everything must be exact.
+  /// All stages accumulate in the reference's order, so that everything must be exact.
   bool must_be_exact = false;
   /// Everything is exact, or need not be and lies within kGradientTolerance.
   bool agrees = false;

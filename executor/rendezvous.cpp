@@ -40,7 +40,17 @@ bool Rendezvous::ready(DeviceId d) const {
     if (running_[other.value] != 0 || head(other) != node) return false;
     if (done_[program.message(node).producer] == 0) return false;
   }
-  return std::ranges::all_of(program.waits[node.value], [&](NodeId before) { return done_[before.value] != 0; });
+  const auto may_start = [&](NodeId n) {
+    return std::ranges::all_of(program.waits[n.value], [&](NodeId before) { return done_[before.value] != 0; });
+  };
+  if (program.is_message(node) || execution_.plan().meeting_of.empty()) return may_start(node);
+  const std::uint32_t meeting = execution_.plan().meeting_of[node.value];
+  if (meeting == UINT32_MAX) return may_start(node);
+  // A reduction holds up its device until the others are there: nobody comes before all can.
+  return std::ranges::all_of(execution_.plan().meetings[meeting], [&](std::uint32_t position) {
+    const DeviceId device = execution_.plan().device[position];
+    return done_[position] != 0 || (head(device) == NodeId(position) && may_start(NodeId(position)));
+  });
 }
 
 bool Rendezvous::blocked_for_ever() const {

@@ -10,6 +10,7 @@
 #include "executor/lanes.h"
 #include "executor/measure.h"
 #include "executor/plan.h"
+#include "executor/reduction.h"
 #include "executor/stage/config.h"
 #include "executor/team.h"
 
@@ -63,14 +64,18 @@ class Session {
         workload_(workload),
         options_(options),
         devices_(std::move(devices)),
-        execution_(program, plan, options, devices_),
+        execution_(program, plan, options, workload, devices_),
         lanes_(execution_),
         rendezvous_(execution_),
         measured_(program),
         team_(program.table.devices(), [this] {
+          execution_.wake();
           lanes_.wake();
           rendezvous_.wake();
-        }) {}
+        }) {
+    for (std::uint32_t s = 0; s < plan.model.stages; ++s)
+      reduces_at_end_ = reduces_at_end_ || (plan.model.devices[StageId(s)].size() > 1 && plan.reduces_itself[s] == 0);
+  }
 
   Result<RunReport> run() {
     Result<void> ended = team_.run([this](std::uint32_t d) { work(DeviceId(d)); }, options_.interrupt);
@@ -101,9 +106,24 @@ class Session {
       if (!team_.meet([&] { begin(step); })) return;
       const bool walked = checked ? lanes_.walk(team_, d) : rendezvous_.walk(team_, d);
       if (!walked) return;
-      device.optimizer_step();
+      if (!reduce(d)) return;
+      device.end_step();
       if (!team_.meet([&] { finish(step); })) return;
     }
+  }
+
+  // Sums the gradients of the stages that have several devices and no reduction in the table: each on the first of its
+  // devices, once all have ended their ops and before any goes on.
+  bool reduce(DeviceId d) {
+    if (!reduces_at_end_) return true;
+    const auto nothing = [] {};
+    if (!team_.meet(nothing)) return false;
+    for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
+      const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
+      if (devices.size() < 2 || devices.front() != d || plan_.reduces_itself[s] != 0) continue;
+      reduce_gradients(replicas_of(plan_.model, workload_, StageId(s)));
+    }
+    return team_.meet(nothing);
   }
 
   void begin(std::uint64_t step) {
@@ -117,7 +137,7 @@ class Session {
     StepReport report;
     report.step = step;
     report.tokens = workload_.tokens_per_step();
-    if (workload_.computes()) report.loss = workload_.stage(StageId(plan_.stages - 1))->loss();
+    report.loss = workload_.loss();
     report.seconds = static_cast<double>(now_ns() - step_began_) * 1e-9;
     report.makespan_ns = makespan(program_, execution_.timeline());
     report.bubble = bubble(program_, execution_.timeline());
@@ -140,6 +160,7 @@ class Session {
   Team team_;
   RunReport report_;
   Ticks step_began_ = 0;
+  bool reduces_at_end_ = false;
 };
 
 }  // namespace
@@ -148,7 +169,7 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
-  if (Result<void> fits = workload.configure(plan->stages, plan->microbatches); !fits) return fits.failure();
+  if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);
   Result<std::uint64_t> memory = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
   if (!memory) return memory.failure();

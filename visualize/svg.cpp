@@ -22,13 +22,14 @@ struct Shade {
   std::string_view odd;
   std::string_view line;
 };
-constexpr std::array<Shade, 7> kShades = {{
+constexpr std::array<Shade, 8> kShades = {{
     {"blue", "#a9cbf5", "#7fb0ec", "#2f6db5"},
     {"cyan", "#a5e3e8", "#74d0d8", "#1f8a93"},
     {"green", "#bfe6b0", "#98d482", "#4a8f31"},
     {"teal", "#8fdcc0", "#5fc8a3", "#1c8562"},
     {"purple", "#d9c2f0", "#c09de6", "#7447a8"},
     {"orange", "#fad3a0", "#f5b866", "#b06f12"},
+    {"yellow", "#f3e9a6", "#e8d96f", "#94830f"},
     {"grey", "#dcdfe3", "#c2c7cd", "#6b737c"},
 }};
 

@@ -20,13 +20,14 @@ struct Shade {
   int even;
   int odd;
 };
-constexpr std::array<Shade, 7> kShades = {{
+constexpr std::array<Shade, 8> kShades = {{
     {"blue", 111, 75},
     {"cyan", 123, 80},
     {"green", 157, 114},
     {"teal", 79, 43},
     {"purple", 183, 141},
     {"orange", 222, 215},
+    {"yellow", 229, 227},
     {"grey", 252, 247},
 }};
 

@@ -141,36 +141,37 @@ STAVE_CLONES void gelu_gradient(const float* __restrict dy, std::size_t n, float
   }
 }
 
-STAVE_CLONES void causal_softmax(float* __restrict scores, std::size_t t, float scale) {
+STAVE_CLONES void causal_softmax(float* __restrict scores, std::size_t t, std::size_t before, float scale) {
   for (std::size_t i = 0; i < t; ++i) {
-    float* row = scores + i * t;
+    float* row = scores + i * (before + t);
     float largest = row[0];
 #pragma omp simd reduction(max : largest)
-    for (std::size_t j = 0; j <= i; ++j) largest = row[j] > largest ? row[j] : largest;
+    for (std::size_t j = 0; j <= before + i; ++j) largest = row[j] > largest ? row[j] : largest;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::size_t j = 0; j <= i; ++j) {
+    for (std::size_t j = 0; j <= before + i; ++j) {
       const float e = exp_of(scale * (row[j] - largest));
       row[j] = e;
       sum += e;
     }
     const float inverse = 1.0f / sum;
 #pragma omp simd
-    for (std::size_t j = 0; j <= i; ++j) row[j] *= inverse;
-    for (std::size_t j = i + 1; j < t; ++j) row[j] = 0;
+    for (std::size_t j = 0; j <= before + i; ++j) row[j] *= inverse;
+    for (std::size_t j = before + i + 1; j < before + t; ++j) row[j] = 0;
   }
 }
 
-STAVE_CLONES void causal_softmax_gradient(const float* __restrict p, float* __restrict dp, std::size_t t, float scale) {
+STAVE_CLONES void causal_softmax_gradient(const float* __restrict p, float* __restrict dp, std::size_t t,
+                                          std::size_t before, float scale) {
   for (std::size_t i = 0; i < t; ++i) {
-    const float* p_row = p + i * t;
-    float* row = dp + i * t;
+    const float* p_row = p + i * (before + t);
+    float* row = dp + i * (before + t);
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::size_t j = 0; j <= i; ++j) sum += row[j] * p_row[j];
+    for (std::size_t j = 0; j <= before + i; ++j) sum += row[j] * p_row[j];
 #pragma omp simd
-    for (std::size_t j = 0; j <= i; ++j) row[j] = scale * p_row[j] * (row[j] - sum);
-    for (std::size_t j = i + 1; j < t; ++j) row[j] = 0;
+    for (std::size_t j = 0; j <= before + i; ++j) row[j] = scale * p_row[j] * (row[j] - sum);
+    for (std::size_t j = before + i + 1; j < before + t; ++j) row[j] = 0;
   }
 }
 

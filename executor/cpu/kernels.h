@@ -33,11 +33,11 @@ void gelu(const float* x, std::size_t n, float* y);
 /// x[i] becomes dy[i] * gelu'(x[i]).
 void gelu_gradient(const float* dy, std::size_t n, float* x);
 
-/// Rows of scores[t][t] become softmax(scale * row) over the columns up to their own; the rest is 0.
-void causal_softmax(float* scores, std::size_t t, float scale);
+/// Rows of scores[t][before + t] become softmax(scale * row), row i over the columns up to before + i; the rest is 0.
+void causal_softmax(float* scores, std::size_t t, std::size_t before, float scale);
 
-/// dp[t][t], the gradient of the softmax's output p, becomes that of its unscaled scores.
-void causal_softmax_gradient(const float* p, float* dp, std::size_t t, float scale);
+/// dp[t][before + t], the gradient of the softmax's output p, becomes that of its unscaled scores.
+void causal_softmax_gradient(const float* p, float* dp, std::size_t t, std::size_t before, float scale);
 
 /// Cross-entropy of logits[n][classes] against targets[n]: returns the sum of the losses in nats, and turns the logits
 /// into their gradient times `scale`.

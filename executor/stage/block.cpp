@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "executor/aligned.h"
 #include "executor/cpu/kernels.h"
@@ -38,6 +39,8 @@ struct Stash {
   float* d_norm2_bias;
   float* d_widen_bias;
   float* d_narrow_bias;
+  // What later slices have added to the gradients of keys and values: 2 d a token, keys first.
+  float* d_later;
   std::size_t floats = 0;
 
   Stash(const BlockShape& s, float* base) {
@@ -52,7 +55,7 @@ struct Stash {
     inverse1 = take(n);
     in1 = take(n * d);
     qkv = take(n * 3 * d);
-    probabilities = take(s.rows * s.heads * s.sequence * s.sequence);
+    probabilities = take(s.rows * s.heads * s.sequence * s.context());
     context = take(n * d);
     normal2 = take(n * d);
     inverse2 = take(n);
@@ -69,6 +72,7 @@ struct Stash {
     d_norm2_bias = take(d);
     d_widen_bias = take(4 * d);
     d_narrow_bias = take(d);
+    d_later = take(s.has_later ? n * 2 * d : 0);
   }
 };
 
@@ -100,46 +104,111 @@ void linear_weight_gradient(const Tensor& w, const float* x, const float* dy, st
          gradients + w.offset, outputs);
 }
 
-void attention_forward(const BlockShape& s, const float* qkv, float* probabilities, float* context) {
+// Keys and values of some slice that those computed attend to, with the gradients that they add to.
+struct Keys {
+  // Of the first row's first head; a token further is 3 d further, values d after keys.
+  float* qkv;
+  // The same for their gradients, a token 2 d further.
+  float* d_later;
+  std::size_t sequence;
+  // Column of the scores that its first token has.
+  std::size_t column;
+};
+
+std::vector<Keys> keys_of(std::span<const EarlierSlice> earlier) {
+  std::vector<Keys> result;
+  for (const EarlierSlice& each : earlier) {
+    const Stash at(each.shape, each.stash);
+    result.push_back({at.qkv, at.d_later, each.shape.sequence, each.shape.before});
+  }
+  return result;
+}
+
+void attention_forward(const BlockShape& s, std::span<const EarlierSlice> earlier, const float* qkv,
+                       float* probabilities, float* context) {
   const auto t = static_cast<std::int64_t>(s.sequence);
+  const auto all = static_cast<std::int64_t>(s.context());
   const auto d = static_cast<std::int64_t>(s.width);
   const auto h = static_cast<std::int64_t>(s.head_width());
   const float scale = 1.0f / std::sqrt(static_cast<float>(h));
+  const std::vector<Keys> others = keys_of(earlier);
   for (std::size_t row = 0; row < s.rows; ++row) {
     for (std::size_t head = 0; head < s.heads; ++head) {
       const float* q = qkv + row * s.sequence * 3 * s.width + head * s.head_width();
       const float* k = q + s.width;
       const float* v = k + s.width;
-      float* p = probabilities + (row * s.heads + head) * s.sequence * s.sequence;
-      matmul(Layout::Plain, Layout::Transposed, t, t, h, q, 3 * d, k, 3 * d, 0, p, t);
-      causal_softmax(p, s.sequence, scale);
-      matmul(Layout::Plain, Layout::Plain, t, h, t, p, t, v, 3 * d, 0,
-             context + row * s.sequence * s.width + head * s.head_width(), d);
+      float* p = probabilities + (row * s.heads + head) * s.sequence * s.context();
+      float* own = p + s.before;
+      float* c = context + row * s.sequence * s.width + head * s.head_width();
+      const auto other_key = [&](const Keys& other) {
+        return other.qkv + row * other.sequence * 3 * s.width + head * s.head_width() + s.width;
+      };
+      for (const Keys& other : others)
+        matmul(Layout::Plain, Layout::Transposed, t, static_cast<std::int64_t>(other.sequence), h, q, 3 * d,
+               other_key(other), 3 * d, 0, p + other.column, all);
+      matmul(Layout::Plain, Layout::Transposed, t, t, h, q, 3 * d, k, 3 * d, 0, own, all);
+      causal_softmax(p, s.sequence, s.before, scale);
+      matmul(Layout::Plain, Layout::Plain, t, h, t, own, all, v, 3 * d, 0, c, d);
+      for (const Keys& other : others)
+        matmul(Layout::Plain, Layout::Plain, t, h, static_cast<std::int64_t>(other.sequence), p + other.column, all,
+               other_key(other) + s.width, 3 * d, 1, c, d);
     }
   }
 }
 
-// qkv becomes its gradient. Scratch: sequence * (sequence + head width) floats.
-void attention_gradient(const BlockShape& s, const float* d_context, const float* probabilities, float* qkv,
-                        float* scratch) {
+// Copies what later slices have added for a row and head, keys or values, to where the slice's own gradient is added.
+void take_later(const BlockShape& s, const float* d_later, float* to) {
+  for (std::size_t i = 0; i < s.sequence; ++i)
+    std::memcpy(to + i * 3 * s.width, d_later + i * 2 * s.width, s.head_width() * sizeof(float));
+}
+
+// qkv becomes its gradient. Scratch: sequence * (context + head width) floats.
+void attention_gradient(const BlockShape& s, std::span<const EarlierSlice> earlier, const float* d_context,
+                        const float* probabilities, float* qkv, const float* d_later, float* scratch) {
   const auto t = static_cast<std::int64_t>(s.sequence);
+  const auto all = static_cast<std::int64_t>(s.context());
   const auto d = static_cast<std::int64_t>(s.width);
   const auto h = static_cast<std::int64_t>(s.head_width());
   const float scale = 1.0f / std::sqrt(static_cast<float>(h));
+  const float beta = s.has_later ? 1 : 0;
+  const std::vector<Keys> others = keys_of(earlier);
   float* dp = scratch;
-  float* dq = scratch + round_up(s.sequence * s.sequence, kFloatsPerLine);
+  float* own = dp + s.before;
+  float* dq = scratch + round_up(s.sequence * s.context(), kFloatsPerLine);
   for (std::size_t row = 0; row < s.rows; ++row) {
     for (std::size_t head = 0; head < s.heads; ++head) {
       float* q = qkv + row * s.sequence * 3 * s.width + head * s.head_width();
       float* k = q + s.width;
       float* v = k + s.width;
-      const float* p = probabilities + (row * s.heads + head) * s.sequence * s.sequence;
+      const float* p = probabilities + (row * s.heads + head) * s.sequence * s.context();
       const float* dc = d_context + row * s.sequence * s.width + head * s.head_width();
-      matmul(Layout::Plain, Layout::Transposed, t, t, h, dc, d, v, 3 * d, 0, dp, t);
-      matmul(Layout::Transposed, Layout::Plain, t, h, t, p, t, dc, d, 0, v, 3 * d);
-      causal_softmax_gradient(p, dp, s.sequence, scale);
-      matmul(Layout::Plain, Layout::Plain, t, h, t, dp, t, k, 3 * d, 0, dq, h);
-      matmul(Layout::Transposed, Layout::Plain, t, h, t, dp, t, q, 3 * d, 0, k, 3 * d);
+      const float* later = s.has_later ? d_later + row * s.sequence * 2 * s.width + head * s.head_width() : nullptr;
+      const auto other_key = [&](const Keys& other) {
+        return other.qkv + row * other.sequence * 3 * s.width + head * s.head_width() + s.width;
+      };
+      const auto other_gradient = [&](const Keys& other) {
+        return other.d_later + row * other.sequence * 2 * s.width + head * s.head_width();
+      };
+      for (const Keys& other : others) {
+        const auto n = static_cast<std::int64_t>(other.sequence);
+        matmul(Layout::Plain, Layout::Transposed, t, n, h, dc, d, other_key(other) + s.width, 3 * d, 0,
+               dp + other.column, all);
+        matmul(Layout::Transposed, Layout::Plain, n, h, t, p + other.column, all, dc, d, 1,
+               other_gradient(other) + s.width, 2 * d);
+      }
+      matmul(Layout::Plain, Layout::Transposed, t, t, h, dc, d, v, 3 * d, 0, own, all);
+      if (s.has_later) take_later(s, later + s.width, v);
+      matmul(Layout::Transposed, Layout::Plain, t, h, t, p + s.before, all, dc, d, beta, v, 3 * d);
+      causal_softmax_gradient(p, dp, s.sequence, s.before, scale);
+      matmul(Layout::Plain, Layout::Plain, t, h, t, own, all, k, 3 * d, 0, dq, h);
+      if (s.has_later) take_later(s, later, k);
+      matmul(Layout::Transposed, Layout::Plain, t, h, t, own, all, q, 3 * d, beta, k, 3 * d);
+      for (const Keys& other : others) {
+        const auto n = static_cast<std::int64_t>(other.sequence);
+        matmul(Layout::Plain, Layout::Plain, t, h, n, dp + other.column, all, other_key(other), 3 * d, 1, dq, h);
+        matmul(Layout::Transposed, Layout::Plain, n, h, t, dp + other.column, all, q, 3 * d, 1, other_gradient(other),
+               2 * d);
+      }
       for (std::size_t i = 0; i < s.sequence; ++i)
         std::memcpy(q + i * 3 * s.width, dq + i * s.head_width(), s.head_width() * sizeof(float));
     }
@@ -151,17 +220,19 @@ void attention_gradient(const BlockShape& s, const float* d_context, const float
 std::size_t block_stash_floats(const BlockShape& shape) { return Stash(shape, nullptr).floats; }
 
 std::size_t block_scratch_floats(const BlockShape& s) {
-  const std::size_t attention = round_up(s.sequence * s.sequence, kFloatsPerLine) + s.sequence * s.head_width();
+  const std::size_t attention = round_up(s.sequence * s.context(), kFloatsPerLine) + s.sequence * s.head_width();
   return round_up(s.tokens() * 5 * s.width, kFloatsPerLine) + round_up(attention, kFloatsPerLine);
 }
 
-void block_forward(const BlockShape& shape, const BlockParameters& p, const float* values, float* x, float* stash) {
+void block_forward(const BlockShape& shape, const BlockParameters& p, const float* values,
+                   std::span<const EarlierSlice> earlier, bool again, float* x, float* stash) {
   const std::size_t n = shape.tokens();
   const std::size_t d = shape.width;
   const Stash at(shape, stash);
+  if (shape.has_later && !again) std::memset(at.d_later, 0, n * 2 * d * sizeof(float));
   layer_norm(x, values + p.norm1.gain.offset, values + p.norm1.bias.offset, n, d, at.normal1, at.inverse1, at.in1);
   linear(p.attention, values, at.in1, n, 0, at.qkv);
-  attention_forward(shape, at.qkv, at.probabilities, at.context);
+  attention_forward(shape, earlier, at.qkv, at.probabilities, at.context);
   linear(p.projection, values, at.context, n, 1, x);
   layer_norm(x, values + p.norm2.gain.offset, values + p.norm2.bias.offset, n, d, at.normal2, at.inverse2, at.in2);
   linear(p.widen, values, at.in2, n, 0, at.wide);
@@ -169,8 +240,26 @@ void block_forward(const BlockShape& shape, const BlockParameters& p, const floa
   linear(p.narrow, values, at.gelu, n, 1, x);
 }
 
-void block_input_gradient(const BlockShape& shape, const BlockParameters& p, const float* values, std::uint8_t frozen,
-                          float* g, float* stash, float* scratch) {
+void block_forget(const BlockShape& shape, float* stash) {
+  const Stash at(shape, stash);
+  const std::size_t d = shape.width;
+  float* end = stash + at.floats;
+  // All bits set are not a number, and so is what is computed from it.
+  const auto forget = [](float* from, const float* to) {
+    std::memset(from, 0xFF, static_cast<std::size_t>(to - from) * sizeof(float));
+  };
+  if (!shape.has_later) {
+    forget(stash, end);
+    return;
+  }
+  forget(stash, at.qkv);
+  for (std::size_t i = 0; i < shape.tokens(); ++i) forget(at.qkv + i * 3 * d, at.qkv + i * 3 * d + d);
+  forget(at.probabilities, at.d_later);
+}
+
+void block_input_gradient(const BlockShape& shape, const BlockParameters& p, const float* values,
+                          std::span<const EarlierSlice> earlier, std::uint8_t frozen, float* g, float* stash,
+                          float* scratch) {
   const std::size_t n = shape.tokens();
   const std::size_t d = shape.width;
   const Stash at(shape, stash);
@@ -191,7 +280,7 @@ void block_input_gradient(const BlockShape& shape, const BlockParameters& p, con
 
   std::memcpy(at.d_middle, g, n * d * sizeof(float));
   linear_input_gradient(p.projection.weight, values, g, n, narrow);
-  attention_gradient(shape, narrow, at.probabilities, at.qkv, attention);
+  attention_gradient(shape, earlier, narrow, at.probabilities, at.qkv, at.d_later, attention);
   linear_input_gradient(p.attention.weight, values, at.qkv, n, narrow);
   layer_norm_input_gradient(narrow, at.normal1, at.inverse1, values + p.norm1.gain.offset, n, d, g);
   if (!has(frozen, Group::Projection)) sum_rows(at.d_middle, n, d, at.d_projection_bias);

@@ -1,5 +1,6 @@
 #include "executor/stage/integer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "executor/random.h"
@@ -13,12 +14,14 @@ constexpr std::uint32_t kMaxWords = 1u << 20;
 std::uint64_t* words_of(std::byte* bytes) { return reinterpret_cast<std::uint64_t*>(bytes); }
 const std::uint64_t* words_of(const std::byte* bytes) { return reinterpret_cast<const std::uint64_t*>(bytes); }
 
-// y[i] = w[i] x[i] + x[i + 1]. The loss is the sum of y[i]^2 + r[m][i] y[i] on the last stage.
+}  // namespace
+
+// y[i] = w[i] x[i] + x[i + 1] + the sum over earlier slices e of c(e) x_e[i + 2]: as in attention, a slice reads what those
+// before it have kept, and adds to their gradients. The loss is the sum of y[i]^2 + r[i] y[i] where routes end.
 class IntegerStage : public Stage {
  public:
-  IntegerStage(std::uint32_t stage, bool is_first, bool is_last, std::uint32_t words, std::uint64_t seed,
-               std::vector<std::uint32_t> frozen)
-      : stage_(stage), is_first_(is_first), is_last_(is_last), words_(words), seed_(seed), frozen_(std::move(frozen)) {
+  IntegerStage(std::uint32_t stage, std::uint32_t words, std::uint64_t seed, std::vector<std::uint32_t> frozen)
+      : stage_(stage), words_(words), seed_(seed), frozen_(std::move(frozen)) {
     weight_.resize(words);
     for (std::uint32_t i = 0; i < words; ++i) weight_[i] = mix(mix(seed, stage), i) | 1;
     gradient_.assign(words, 0);
@@ -27,101 +30,161 @@ class IntegerStage : public Stage {
   void begin_step(std::uint64_t step) override {
     step_ = step;
     gradient_.assign(words_, 0);
+    used_ = false;
     loss_ = 0;
   }
 
-  void forward(std::uint32_t microbatch, const std::byte* input, std::byte* output, std::byte* stash) override {
-    std::uint64_t* x = words_of(stash);
-    std::uint64_t* y = x + words_;
-    for (std::uint32_t i = 0; i < words_; ++i) x[i] = is_first_ ? number(microbatch, i) : words_of(input)[i];
-    for (std::uint32_t i = 0; i < words_; ++i) y[i] = weight_[i] * x[i] + x[(i + 1) % words_];
-    if (is_last_)
-      for (std::uint32_t i = 0; i < words_; ++i) loss_ += y[i] * y[i] + number(microbatch, i) * y[i];
-    if (output != nullptr)
-      for (std::uint32_t i = 0; i < words_; ++i) words_of(output)[i] = y[i];
+  void forward(const Part& part, const std::byte* input, std::byte* output) override {
+    const Kept kept(*this, part.stash());
+    for (std::uint32_t i = 0; i < words_; ++i) {
+      kept.x[i] = part.begins ? number(part, i) : words_of(input)[i];
+      kept.later[i] = 0;
+    }
+    make_output(part);
+    if (part.ends)
+      for (std::uint32_t i = 0; i < words_; ++i) loss_ += kept.y[i] * kept.y[i] + number(part, i) * kept.y[i];
+    if (output != nullptr) std::copy_n(kept.y, words_, words_of(output));
+    if (part.recomputed) std::fill_n(kept.y, words_, ~std::uint64_t{0});
   }
 
-  void input_gradient(std::uint32_t microbatch, const std::byte* gradient, std::byte* output,
-                      std::byte* stash) override {
-    std::uint64_t* y = words_of(stash) + words_;
+  void recompute(const Part& part) override { make_output(part); }
+
+  void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) override {
+    const Kept kept(*this, part.stash());
     // The gradient of y takes its place for weight_gradient.
     for (std::uint32_t i = 0; i < words_; ++i)
-      y[i] = is_last_ ? 2 * y[i] + number(microbatch, i) : words_of(gradient)[i];
+      kept.y[i] = part.ends ? 2 * kept.y[i] + number(part, i) : words_of(gradient)[i];
+    for (std::uint32_t e = 0; e < part.slice; ++e) {
+      std::uint64_t* later = Kept(*this, part.stashes[e]).later;
+      for (std::uint32_t i = 0; i < words_; ++i) later[(i + 2) % words_] += factor(e) * kept.y[i];
+    }
     if (output == nullptr) return;
-    for (std::uint32_t i = 0; i < words_; ++i) words_of(output)[i] = weight_[i] * y[i] + y[(i + words_ - 1) % words_];
+    for (std::uint32_t i = 0; i < words_; ++i)
+      words_of(output)[i] = weight_[i] * kept.y[i] + kept.y[(i + words_ - 1) % words_] + kept.later[i];
   }
 
-  void weight_gradient(std::uint32_t microbatch, std::byte* stash) override {
-    const std::uint64_t* x = words_of(stash);
-    const std::uint64_t* dy = x + words_;
-    for (std::uint32_t i = frozen_[microbatch]; i < words_; ++i) gradient_[i] += dy[i] * x[i];
+  void weight_gradient(const Part& part) override {
+    begin_update();
+    const Kept kept(*this, part.stash());
+    for (std::uint32_t i = frozen_[part.microbatch]; i < words_; ++i) gradient_[i] += kept.y[i] * kept.x[i];
   }
 
   void optimizer_step() override {
+    begin_update();
     // An even change keeps every weight odd, so that no step loses bits.
     for (std::uint32_t i = 0; i < words_; ++i) weight_[i] -= 2 * gradient_[i];
+    used_ = true;
   }
 
-  // What a double holds of it: enough to see that two runs differ.
-  double loss() const override { return is_last_ ? static_cast<double>(loss_ >> 11) : 0; }
+  GradientView gradients() override {
+    begin_update();
+    return {Element::Whole64, gradient_.data(), gradient_.size()};
+  }
+
+  std::uint64_t loss() const { return loss_; }
 
   std::vector<ParameterView> parameters() const override {
     return {{"stage" + std::to_string(stage_) + ".weight", Element::Whole64, weight_.data(), gradient_.data(), words_}};
   }
 
  private:
-  std::uint64_t number(std::uint32_t microbatch, std::uint32_t i) const {
-    return mix(mix(mix(seed_, step_), microbatch), (std::uint64_t{stage_} << 32) | i);
+  // Gradients that an update has used are not used again.
+  void begin_update() {
+    if (used_) gradient_.assign(words_, 0);
+    used_ = false;
+  }
+
+  // Where things lie in a stash.
+  struct Kept {
+    std::uint64_t* x;
+    std::uint64_t* y;
+    // What later slices have added to the gradient of x.
+    std::uint64_t* later;
+    Kept(const IntegerStage& stage, std::byte* stash)
+        : x(words_of(stash)), y(x + stage.words_), later(y + stage.words_) {}
+  };
+
+  static std::uint64_t factor(std::uint32_t slice) { return 2 * std::uint64_t{slice} + 3; }
+
+  void make_output(const Part& part) const {
+    const Kept kept(*this, part.stash());
+    for (std::uint32_t i = 0; i < words_; ++i) kept.y[i] = weight_[i] * kept.x[i] + kept.x[(i + 1) % words_];
+    for (std::uint32_t e = 0; e < part.slice; ++e) {
+      const std::uint64_t* x = Kept(*this, part.stashes[e]).x;
+      for (std::uint32_t i = 0; i < words_; ++i) kept.y[i] += factor(e) * x[(i + 2) % words_];
+    }
+  }
+
+  std::uint64_t number(const Part& part, std::uint32_t i) const {
+    const std::uint64_t which = std::uint64_t{part.slice} << 32 | part.microbatch;
+    return mix(mix(mix(seed_, step_), which), (std::uint64_t{stage_} << 32) | i);
   }
 
   std::uint32_t stage_;
-  bool is_first_;
-  bool is_last_;
   std::uint32_t words_;
   std::uint64_t seed_;
   std::vector<std::uint32_t> frozen_;
   std::vector<std::uint64_t> weight_;
   std::vector<std::uint64_t> gradient_;
+  bool used_ = false;
   std::uint64_t loss_ = 0;
   std::uint64_t step_ = 0;
 };
 
-}  // namespace
-
 IntegerWorkload::IntegerWorkload(std::uint32_t words, std::uint64_t seed, FreezeRatios freeze)
     : words_(words), seed_(seed), freeze_(std::move(freeze)) {}
 
-Result<void> IntegerWorkload::configure(std::uint32_t stages, std::uint32_t microbatches) {
+IntegerWorkload::~IntegerWorkload() = default;
+
+Result<void> IntegerWorkload::configure(const Partition& partition) {
   if (words_ < 1 || words_ > kMaxWords)
     return Failure{"the integer workload has 1 to " + std::to_string(kMaxWords) + " words a stage, not " +
                    std::to_string(words_)};
-  if (!freeze_.fits(stages, microbatches)) return Failure{"the freeze ratios do not fit the schedule"};
-  if (stages != stages_ || microbatches != microbatches_) made_.clear();
-  stages_ = stages;
-  microbatches_ = microbatches;
+  if (!freeze_.fits(partition.stages, partition.microbatches))
+    return Failure{"the freeze ratios do not fit the schedule"};
+  if (!(partition == partition_)) made_.clear();
+  partition_ = partition;
   return {};
 }
 
 void IntegerWorkload::create() {
   if (!made_.empty()) return;
-  for (std::uint32_t s = 0; s < stages_; ++s) {
+  made_.resize(partition_.stages);
+  for (std::uint32_t s = 0; s < partition_.stages; ++s) {
     std::vector<std::uint32_t> frozen;
-    for (std::uint32_t m = 0; m < microbatches_; ++m)
-      frozen.push_back(static_cast<std::uint32_t>(std::lround(freeze_.at(s, m, microbatches_) * words_)));
-    made_.push_back(std::make_unique<IntegerStage>(s, s == 0, s + 1 == stages_, words_, seed_, std::move(frozen)));
+    for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
+      frozen.push_back(static_cast<std::uint32_t>(std::lround(freeze_.at(s, m, partition_.microbatches) * words_)));
+    for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
+      made_[s].push_back(std::make_unique<IntegerStage>(s, words_, seed_, frozen));
   }
 }
 
-Stage* IntegerWorkload::stage(StageId s) { return made_[s.value].get(); }
+Stage* IntegerWorkload::stage(StageId s, std::uint32_t replica) {
+  return replica < made_[s.value].size() ? made_[s.value][replica].get() : nullptr;
+}
 
 std::size_t IntegerWorkload::payload_bytes(std::string_view payload) const {
   return payload == "activation" || payload == "gradient" ? words_ * sizeof(std::uint64_t) : 0;
 }
 
-std::size_t IntegerWorkload::stash_bytes(StageId) const { return 2 * words_ * sizeof(std::uint64_t); }
+std::size_t IntegerWorkload::payload_bytes(std::string_view payload, std::uint32_t, std::uint32_t) const {
+  return payload_bytes(payload);
+}
+
+std::size_t IntegerWorkload::stash_bytes(StageId) const { return 3 * words_ * sizeof(std::uint64_t); }
 
 std::uint64_t IntegerWorkload::parameter_bytes() const {
-  return std::uint64_t{2} * words_ * sizeof(std::uint64_t) * stages_;
+  std::uint64_t replicas = 0;
+  for (const std::vector<DeviceId>& devices : partition_.devices) replicas += devices.size();
+  return 2 * words_ * sizeof(std::uint64_t) * replicas;
+}
+
+double IntegerWorkload::loss() const {
+  std::uint64_t sum = 0;
+  for (const auto& replicas : made_)
+    for (const std::unique_ptr<IntegerStage>& stage : replicas) sum += stage->loss();
+  // What a double holds of it: enough to see that two runs differ.
+  return static_cast<double>(sum >> 11);
 }
 
 }  // namespace stave

@@ -8,9 +8,10 @@ namespace stave {
 
 class SleepWorkload : public Workload {
  public:
-  Result<void> configure(std::uint32_t, std::uint32_t) override { return {}; }
+  Result<void> configure(const Partition&) override { return {}; }
   void create() override {}
-  Stage* stage(StageId) override { return nullptr; }
+  Stage* stage(StageId, std::uint32_t) override { return nullptr; }
+  std::size_t payload_bytes(std::string_view, std::uint32_t, std::uint32_t) const override { return 0; }
   std::size_t payload_bytes(std::string_view) const override { return 0; }
   std::size_t stash_bytes(StageId) const override { return 0; }
   std::uint64_t parameter_bytes() const override { return 0; }

@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "executor/partition.h"
 
 namespace stave {
 
@@ -24,27 +26,55 @@ struct ParameterView {
   std::size_t count = 0;
 };
 
-/// One stage of a model. All calls come from the thread of its device; buffers are 64-byte aligned.
-/// Contract: forward, then input_gradient, then weight_gradient of a microbatch get the same `stash`, which nobody else
-/// touches in between; several microbatches may be under way at once. May throw; the executor reports the op.
+/// All gradients of a stage at once, in an order that its replicas share.
+struct GradientView {
+  Element element = Element::Float32;
+  void* data = nullptr;
+  std::size_t count = 0;
+};
+
+/// What a call is about: a slice of a microbatch at this stage of its route, and what is kept of it there.
+struct Part {
+  std::uint32_t microbatch = 0;
+  std::uint32_t slice = 0;
+  /// The route begins here: the input is the batch itself.
+  bool begins = false;
+  /// The route ends here: the output goes into the loss.
+  bool ends = false;
+  /// Forward keeps the input alone, and what slices after it read; recompute() makes the rest again.
+  bool recomputed = false;
+  /// The stash of every slice of the microbatch at this stage; the part's own is stashes[slice]. Of the others only those
+  /// of slices before it are touched: by forward and recompute to read, by input_gradient also to add to.
+  std::span<std::byte* const> stashes;
+
+  std::byte* stash() const { return stashes[slice]; }
+};
+
+/// One stage of a model, or one of its replicas. All calls come from the thread of its device; buffers are 64-byte
+/// aligned. Contract: the slices of a microbatch are forwarded by rising and their input gradients taken by falling
+/// number; forward, perhaps recompute, input_gradient and weight_gradient of a part get the same stashes, which nobody else touches
+/// in between; several microbatches may be under way at once. May throw; the executor reports the op.
 class Stage {
  public:
   virtual ~Stage() = default;
 
   /// Before the first op of a step (counted from 0): all gradients become zero.
   virtual void begin_step(std::uint64_t step) = 0;
-  /// `input` is null on the first stage, `output` where nobody reads it. They may be one buffer.
-  virtual void forward(std::uint32_t microbatch, const std::byte* input, std::byte* output, std::byte* stash) = 0;
-  /// `gradient` of this stage's output (null on the last stage) becomes that of its input.
-  virtual void input_gradient(std::uint32_t microbatch, const std::byte* gradient, std::byte* output,
-                              std::byte* stash) = 0;
-  /// Adds the microbatch's weight gradients to those of the step.
-  virtual void weight_gradient(std::uint32_t microbatch, std::byte* stash) = 0;
-  /// After the last op of a step; the gradients stay readable until the next step begins.
+  /// `input` is null where the route begins, `output` where nobody reads it. They may be one buffer.
+  virtual void forward(const Part& part, const std::byte* input, std::byte* output) = 0;
+  /// Of a recomputed part: makes again, from the input kept, what forward has dropped. After forward, before
+  /// input_gradient.
+  virtual void recompute(const Part& part) = 0;
+  /// `gradient` of this stage's output (null where the route ends) becomes that of its input.
+  virtual void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) = 0;
+  /// Adds the part's weight gradients to those of the step.
+  virtual void weight_gradient(const Part& part) = 0;
+  /// Updates the weights by the gradients added since the last update, or since the step began. The gradients stay
+  /// readable until the next is added or the next step begins.
   virtual void optimizer_step() = 0;
+  /// The gradients that the next update will use.
+  virtual GradientView gradients() = 0;
 
-  /// Mean loss over the microbatches of the step; 0 on any stage but the last.
-  virtual double loss() const { return 0; }
   virtual std::vector<ParameterView> parameters() const { return {}; }
 };
 
@@ -53,20 +83,27 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  /// Fits the model to a schedule and computes all sizes; allocates nothing. Errors: a size outside its bounds.
-  virtual Result<void> configure(std::uint32_t stages, std::uint32_t microbatches) = 0;
-  /// Makes the stages; a second call with the same shape keeps them. Throws std::bad_alloc.
+  /// Fits the model to a schedule and computes all sizes; makes no stage. Errors: a size outside its bounds, or that the
+  /// partition does not fit.
+  virtual Result<void> configure(const Partition& partition) = 0;
+  /// Makes the stages, those of one partition once. Throws std::bad_alloc.
   virtual void create() = 0;
 
-  /// Null if nothing is computed (the sleep workload): then every op lasts its cost.
-  virtual Stage* stage(StageId s) = 0;
-  /// Size of what a message of this name carries; 0 if the model knows no such data.
+  /// The stage's replica on Partition::devices[s][replica]; null if there is none. Where nothing is computed (the sleep
+  /// workload) there never is, and every op lasts its cost.
+  virtual Stage* stage(StageId s, std::uint32_t replica = 0) = 0;
+  /// Size of what a message of this name carries for a slice of a microbatch; 0 if the model knows no such data.
+  virtual std::size_t payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const = 0;
+  /// The greatest of them.
   virtual std::size_t payload_bytes(std::string_view payload) const = 0;
+  /// Size of the largest stash of a stage.
   virtual std::size_t stash_bytes(StageId s) const = 0;
-  /// Parameters with gradients, optimizer state and scratch, of all stages.
+  /// Parameters with gradients, optimizer state and scratch, of all stages and replicas.
   virtual std::uint64_t parameter_bytes() const = 0;
   /// Tokens that one step trains on; 0 if it has none.
   virtual std::uint64_t tokens_per_step() const { return 0; }
+  /// Mean loss over the tokens of the step, once it has ended; 0 if it has none.
+  virtual double loss() const { return 0; }
   virtual bool computes() const { return true; }
 };
 

@@ -12,10 +12,22 @@ Transformer::Transformer(const ModelConfig& config, std::shared_ptr<const Corpus
 
 Transformer::~Transformer() = default;
 
-std::size_t Transformer::first_block(std::uint32_t stage) const { return blocks_ * stage / stages_; }
+std::size_t Transformer::first_block(std::uint32_t stage) const { return blocks_ * stage / partition_.stages; }
 
-Result<void> Transformer::configure(std::uint32_t stages, std::uint32_t microbatches) {
+StageLayout Transformer::layout(StageId s) const {
+  bool keeps_input = false;
+  if (!partition_.recomputed.empty()) {
+    const auto mine = partition_.recomputed.begin() + static_cast<std::ptrdiff_t>(partition_.triple(s.value, 0, 0));
+    const auto end = mine + static_cast<std::ptrdiff_t>(partition_.triples() / partition_.stages);
+    keeps_input = std::find(mine, end, 1) != end;
+  }
+  return StageLayout(config_, first_block(s.value), first_block(s.value + 1), blocks_, partition_.begins_some(s),
+                     partition_.ends_some(s), keeps_input);
+}
+
+Result<void> Transformer::configure(const Partition& partition) {
   if (Result<void> valid = validate(config_); !valid) return valid;
+  const std::uint32_t stages = partition.stages;
   const std::size_t blocks = config_.blocks == 0 ? stages : config_.blocks;
   if (blocks < stages)
     return Failure{"blocks is " + std::to_string(config_.blocks) + ", but the schedule has " + std::to_string(stages) +
@@ -26,10 +38,12 @@ Result<void> Transformer::configure(std::uint32_t stages, std::uint32_t microbat
   if (corpus_ == nullptr || corpus_->size() < config_.sequence + 1u)
     return Failure{"the text to train on is shorter than a sequence of " + std::to_string(config_.sequence) +
                    " bytes and the one after it"};
-  if (!freeze_.fits(stages, microbatches)) return Failure{"the freeze ratios do not fit the schedule"};
-  if (stages != stages_ || microbatches != microbatches_) made_.clear();
-  stages_ = stages;
-  microbatches_ = microbatches;
+  if (!freeze_.fits(stages, partition.microbatches)) return Failure{"the freeze ratios do not fit the schedule"};
+  Result<TokenSpans> spans = TokenSpans::make(config_.sequence, partition);
+  if (!spans) return spans.failure();
+  spans_ = std::make_shared<const TokenSpans>(std::move(*spans));
+  if (!(partition == partition_)) made_.clear();
+  partition_ = partition;
   blocks_ = blocks;
   return {};
 }
@@ -37,62 +51,89 @@ Result<void> Transformer::configure(std::uint32_t stages, std::uint32_t microbat
 void Transformer::create() {
   if (!made_.empty()) return;
   use_one_thread();
-  for (std::uint32_t s = 0; s < stages_; ++s) {
-    const std::size_t first = first_block(s);
-    const std::size_t last = first_block(s + 1);
+  made_.resize(partition_.stages);
+  for (std::uint32_t s = 0; s < partition_.stages; ++s) {
     std::vector<FrozenGroups> frozen;
-    for (std::uint32_t m = 0; m < microbatches_; ++m)
-      frozen.push_back(freeze_groups(freeze_.at(s, m, microbatches_), last - first));
-    made_.push_back(std::make_unique<TransformerStage>(
-        config_, StageLayout(config_, first, last, blocks_, s == 0, s + 1 == stages_), corpus_, std::move(frozen)));
+    for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
+      frozen.push_back(
+          freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block(s + 1) - first_block(s)));
+    for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
+      made_[s].push_back(std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_, corpus_, frozen));
   }
   // oneDNN compiles its kernels at their first call, which would count as part of the first op of each kind.
   const AlignedBytes value(payload_bytes("activation"));
-  for (std::uint32_t s : {0u, stages_ - 1}) {
-    const AlignedBytes stash(stash_bytes(StageId(s)));
-    made_[s]->begin_step(0);
-    made_[s]->forward(0, value.data(), nullptr, stash.data());
-    made_[s]->input_gradient(0, value.data(), nullptr, stash.data());
-    made_[s]->weight_gradient(0, stash.data());
+  const std::vector<StageId>& route = partition_.route(0);
+  for (StageId s : {route.front(), route.back()}) {
+    TransformerStage& stage = *made_[s.value][0];
+    std::vector<AlignedBytes> memory;
+    std::vector<std::byte*> stashes;
+    for (std::uint32_t q = 0; q < partition_.slices; ++q)
+      stashes.push_back(memory.emplace_back(stash_bytes(s)).data());
+    Part part;
+    part.begins = s == route.front();
+    part.ends = s == route.back();
+    part.stashes = stashes;
+    stage.begin_step(0);
+    for (part.slice = 0; part.slice < partition_.slices; ++part.slice) stage.forward(part, value.data(), nullptr);
+    while (part.slice-- > 0) {
+      stage.input_gradient(part, value.data(), nullptr);
+      stage.weight_gradient(part);
+    }
   }
 }
 
-Stage* Transformer::stage(StageId s) { return made_[s.value].get(); }
+Stage* Transformer::stage(StageId s, std::uint32_t replica) {
+  return replica < made_[s.value].size() ? made_[s.value][replica].get() : nullptr;
+}
+
+std::size_t Transformer::value_bytes(const TokenSpan& span) const {
+  return static_cast<std::size_t>(config_.rows) * span.count * config_.width * sizeof(float);
+}
+
+std::size_t Transformer::payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const {
+  if (payload != "activation" && payload != "gradient") return 0;
+  return value_bytes(spans_->at(microbatch, slice));
+}
 
 std::size_t Transformer::payload_bytes(std::string_view payload) const {
   if (payload != "activation" && payload != "gradient") return 0;
-  return static_cast<std::size_t>(config_.rows) * config_.sequence * config_.width * sizeof(float);
+  std::size_t most = 0;
+  for (const TokenSpan& span : spans_->different()) most = std::max(most, value_bytes(span));
+  return most;
 }
 
-std::size_t Transformer::stash_bytes(StageId s) const {
-  const StageLayout layout(config_, first_block(s.value), first_block(s.value + 1), blocks_, s.value == 0,
-                           s.value + 1 == stages_);
-  return layout.stash_floats() * sizeof(float);
-}
+std::size_t Transformer::stash_bytes(StageId s) const { return layout(s).stash_floats(*spans_) * sizeof(float); }
 
 std::uint64_t Transformer::parameter_bytes() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t s = 0; s < stages_; ++s) {
-    const StageLayout layout(config_, first_block(s), first_block(s + 1), blocks_, s == 0, s + 1 == stages_);
+  for (std::uint32_t s = 0; s < partition_.stages; ++s) {
+    const StageLayout mine = layout(StageId(s));
     // Values, gradients and two moments.
-    sum += (4 * layout.floats + layout.scratch_floats()) * sizeof(float);
+    sum += (4 * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float) * partition_.devices[StageId(s)].size();
   }
   return sum;
 }
 
-std::uint64_t Transformer::tokens_per_step() const {
-  return std::uint64_t{config_.rows} * config_.sequence * microbatches_;
+std::uint64_t Transformer::tokens_per_step() const { return std::uint64_t{config_.rows} * spans_->all_tokens(); }
+
+double Transformer::loss() const {
+  std::vector<double> sums(static_cast<std::size_t>(partition_.microbatches) * partition_.slices, 0);
+  for (const auto& replicas : made_)
+    for (const std::unique_ptr<TransformerStage>& stage : replicas) stage->add_losses(sums);
+  double sum = 0;
+  for (double each : sums) sum += each;
+  return sum / static_cast<double>(tokens_per_step());
 }
 
 std::uint64_t Transformer::parameters() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t s = 0; s < stages_; ++s)
-    sum += StageLayout(config_, first_block(s), first_block(s + 1), blocks_, s == 0, s + 1 == stages_).parameters();
+  for (std::uint32_t s = 0; s < partition_.stages; ++s) sum += layout(StageId(s)).parameters();
   return sum;
 }
 
 double Transformer::frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const {
-  return freeze_groups(freeze_.at(stage, microbatch, microbatches_), first_block(stage + 1) - first_block(stage)).ratio;
+  const std::size_t blocks = first_block(stage + 1) - first_block(stage);
+  return freeze_groups(freeze_.at(stage, microbatch, partition_.microbatches), blocks).ratio;
 }
 
 }  // namespace stave

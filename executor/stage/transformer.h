@@ -1,18 +1,22 @@
 // The language model: a decoder-only transformer over bytes, cut into stages. The first stage holds the embeddings of
-// bytes and positions, the last one the final norm, the logits and the loss; with one stage it is both.
+// bytes and positions, the last one the final norm, the logits and the loss; with one stage it is both. First is where some
+// route begins, last where some route ends: by routes that never meet, models are trained side by side.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "executor/data.h"
 #include "executor/stage/block.h"
 #include "executor/stage/config.h"
 #include "executor/stage/freeze.h"
 #include "executor/stage/stage.h"
+#include "executor/stage/token_spans.h"
 
 namespace stave {
 
 class TransformerStage;
+struct StageLayout;
 
 class Transformer : public Workload {
  public:
@@ -20,29 +24,34 @@ class Transformer : public Workload {
   Transformer(const ModelConfig& config, std::shared_ptr<const Corpus> corpus, FreezeRatios freeze = {});
   ~Transformer() override;
 
-  Result<void> configure(std::uint32_t stages, std::uint32_t microbatches) override;
+  Result<void> configure(const Partition& partition) override;
   void create() override;
-  Stage* stage(StageId s) override;
+  Stage* stage(StageId s, std::uint32_t replica = 0) override;
+  std::size_t payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const override;
   std::size_t payload_bytes(std::string_view payload) const override;
   std::size_t stash_bytes(StageId s) const override;
   std::uint64_t parameter_bytes() const override;
   std::uint64_t tokens_per_step() const override;
+  double loss() const override;
 
-  /// Parameters of all stages. Valid after configure().
+  /// Parameters of all stages, replicas not counted. Valid after configure().
   std::uint64_t parameters() const;
   /// The ratio really frozen, rounded to parameter groups.
   double frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const;
 
  private:
   std::size_t first_block(std::uint32_t stage) const;
+  StageLayout layout(StageId s) const;
+  std::size_t value_bytes(const TokenSpan& span) const;
 
   ModelConfig config_;
   std::shared_ptr<const Corpus> corpus_;
   FreezeRatios freeze_;
-  std::uint32_t stages_ = 0;
-  std::uint32_t microbatches_ = 0;
+  Partition partition_;
+  std::shared_ptr<const TokenSpans> spans_;
   std::size_t blocks_ = 0;
-  std::vector<std::unique_ptr<TransformerStage>> made_;
+  // By stage and replica.
+  std::vector<std::vector<std::unique_ptr<TransformerStage>>> made_;
 };
 
 }  // namespace stave

@@ -1,5 +1,6 @@
 #include "executor/stage/transformer_stage.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -34,11 +35,16 @@ void fill(const StageLayout::Named& named, std::uint64_t seed, float* values) {
 }  // namespace
 
 StageLayout::StageLayout(const ModelConfig& config, std::size_t first, std::size_t last, std::size_t all_blocks,
-                         bool first_stage, bool last_stage)
-    : shape{config.rows, config.sequence, config.width, config.heads}, is_first(first_stage), is_last(last_stage) {
+                         bool first_stage, bool last_stage, bool keeps)
+    : rows(config.rows),
+      width(config.width),
+      heads(config.heads),
+      is_first(first_stage),
+      is_last(last_stage),
+      keeps_input(keeps) {
   const std::size_t d = config.width;
-  const auto take = [&](std::string name, std::size_t rows, std::size_t columns, double deviation, float constant) {
-    const Tensor tensor{floats, rows, columns};
+  const auto take = [&](std::string name, std::size_t inputs, std::size_t columns, double deviation, float constant) {
+    const Tensor tensor{floats, inputs, columns};
     floats += round_up(tensor.count(), kFloatsPerLine);
     tensors.push_back({std::move(name), tensor, deviation, constant});
     return tensor;
@@ -84,8 +90,13 @@ std::size_t StageLayout::parameters() const {
   return sum;
 }
 
-// What the first and the last stage keep beside the stashes of their blocks.
+BlockShape StageLayout::shape(const TokenSpan& span) const {
+  return {rows, span.count, width, heads, span.first, span.has_later};
+}
+
+// What a stage keeps of a part beside the stashes of its blocks.
 struct StageEnds {
+  float* input;
   float* d_embedded;
   float* normal;
   float* inverse;
@@ -95,16 +106,17 @@ struct StageEnds {
   float* d_bias;
   std::size_t floats = 0;
 
-  StageEnds(const StageLayout& layout, float* base) {
-    const std::size_t n = layout.shape.tokens();
-    const std::size_t d = layout.shape.width;
-    floats = layout.blocks.size() * block_stash_floats(layout.shape);
+  StageEnds(const StageLayout& layout, const BlockShape& shape, float* base) {
+    const std::size_t n = shape.tokens();
+    const std::size_t d = layout.width;
+    floats = layout.blocks.size() * block_stash_floats(shape);
     const auto take = [&](bool present, std::size_t count) -> float* {
       if (!present) return nullptr;
       float* at = base == nullptr ? nullptr : base + floats;
       floats += round_up(count, kFloatsPerLine);
       return at;
     };
+    input = take(layout.keeps_input, n * d);
     d_embedded = take(layout.is_first, n * d);
     normal = take(layout.is_last, n * d);
     inverse = take(layout.is_last, n);
@@ -115,25 +127,36 @@ struct StageEnds {
   }
 };
 
-std::size_t StageLayout::stash_floats() const { return StageEnds(*this, nullptr).floats; }
-
-std::size_t StageLayout::scratch_floats() const {
-  // The residual stream, the gradient of the last norm's output, and what a block needs.
-  return 2 * round_up(shape.tokens() * shape.width, kFloatsPerLine) + block_scratch_floats(shape);
+std::size_t StageLayout::stash_floats(const TokenSpans& spans) const {
+  std::size_t most = 0;
+  for (const TokenSpan& span : spans.different()) most = std::max(most, StageEnds(*this, shape(span), nullptr).floats);
+  return most;
 }
 
-TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout, std::shared_ptr<const Corpus> corpus,
+std::size_t StageLayout::scratch_floats(const TokenSpans& spans) const {
+  // The residual stream, the gradient of the last norm's output, and what a block needs.
+  std::size_t most = 0;
+  for (const TokenSpan& span : spans.different()) {
+    const BlockShape s = shape(span);
+    most = std::max(most, 2 * round_up(s.tokens() * s.width, kFloatsPerLine) + block_scratch_floats(s));
+  }
+  return most;
+}
+
+TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout,
+                                   std::shared_ptr<const TokenSpans> spans, std::shared_ptr<const Corpus> corpus,
                                    std::vector<FrozenGroups> frozen)
     : config_(config),
       layout_(std::move(layout)),
+      spans_(std::move(spans)),
       corpus_(std::move(corpus)),
       frozen_(std::move(frozen)),
       values_(layout_.floats * sizeof(float)),
       gradients_(layout_.floats * sizeof(float)),
       first_moments_(layout_.floats * sizeof(float)),
       second_moments_(layout_.floats * sizeof(float)),
-      scratch_(layout_.scratch_floats() * sizeof(float)),
-      losses_(frozen_.size(), 0) {
+      scratch_(layout_.scratch_floats(*spans_) * sizeof(float)),
+      losses_(layout_.is_last ? frozen_.size() * spans_->slices() : 0, 0) {
   for (const StageLayout::Named& named : layout_.tensors)
     fill(named, config_.seed, values_.floats() + named.tensor.offset);
 }
@@ -141,20 +164,31 @@ TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout
 void TransformerStage::begin_step(std::uint64_t step) {
   step_ = step;
   if (layout_.floats != 0) std::memset(gradients_.data(), 0, gradients_.size());
+  used_ = false;
   losses_.assign(losses_.size(), 0);
 }
 
-std::span<const std::uint8_t> TransformerStage::row(std::uint32_t microbatch, std::size_t r) const {
-  return corpus_->window(config_.seed, step_, microbatch, static_cast<std::uint32_t>(r), config_.sequence + 1u);
+void TransformerStage::begin_update() {
+  if (used_) std::memset(gradients_.data(), 0, gradients_.size());
+  used_ = false;
 }
 
-void TransformerStage::embed(std::uint32_t microbatch, float* x) const {
-  const std::size_t d = layout_.shape.width;
+// The bytes of a part, and the one after each.
+std::span<const std::uint8_t> TransformerStage::row(const Part& part, std::size_t r) const {
+  const TokenSpan& span = spans_->at(part.microbatch, part.slice);
+  return corpus_
+      ->window(config_.seed, step_, part.microbatch, static_cast<std::uint32_t>(r), config_.sequence + std::size_t{1})
+      .subspan(span.first, span.count + std::size_t{1});
+}
+
+void TransformerStage::embed(const Part& part, float* x) const {
+  const std::size_t d = layout_.width;
+  const BlockShape s = shape(part);
   const float* bytes = values_.floats() + layout_.bytes.offset;
-  const float* positions = values_.floats() + layout_.positions.offset;
-  for (std::size_t r = 0; r < layout_.shape.rows; ++r) {
-    const auto text = row(microbatch, r);
-    for (std::size_t t = 0; t < layout_.shape.sequence; ++t, x += d) {
+  const float* positions = values_.floats() + layout_.positions.offset + s.before * d;
+  for (std::size_t r = 0; r < s.rows; ++r) {
+    const auto text = row(part, r);
+    for (std::size_t t = 0; t < s.sequence; ++t, x += d) {
       const float* byte = bytes + text[t] * d;
       const float* position = positions + t * d;
       for (std::size_t j = 0; j < d; ++j) x[j] = byte[j] + position[j];
@@ -162,9 +196,22 @@ void TransformerStage::embed(std::uint32_t microbatch, float* x) const {
   }
 }
 
-void TransformerStage::loss_forward(std::uint32_t microbatch, const float* x, const StageEnds& ends) {
-  const std::size_t n = layout_.shape.tokens();
-  const std::size_t d = layout_.shape.width;
+void TransformerStage::find_earlier(const Part& part) {
+  earlier_.clear();
+  for (std::uint32_t q = 0; q < part.slice; ++q)
+    earlier_.push_back({layout_.shape(spans_->at(part.microbatch, q)), reinterpret_cast<float*>(part.stashes[q])});
+}
+
+// Goes on to the next block of the earlier slices, or back to the one before.
+void TransformerStage::move_earlier(std::ptrdiff_t blocks) {
+  for (EarlierSlice& each : earlier_)
+    each.stash += blocks * static_cast<std::ptrdiff_t>(block_stash_floats(each.shape));
+}
+
+double TransformerStage::loss_forward(const Part& part, const float* x, const StageEnds& ends) const {
+  const BlockShape s = shape(part);
+  const std::size_t n = s.tokens();
+  const std::size_t d = s.width;
   const float* values = values_.floats();
   layer_norm(x, values + layout_.final_norm.gain.offset, values + layout_.final_norm.bias.offset, n, d, ends.normal,
              ends.inverse, ends.in);
@@ -174,18 +221,18 @@ void TransformerStage::loss_forward(std::uint32_t microbatch, const float* x, co
          values + layout_.head.offset, classes, 0, ends.d_logits, classes);
   std::vector<std::uint8_t> targets;
   targets.reserve(n);
-  for (std::size_t r = 0; r < layout_.shape.rows; ++r) {
-    const auto text = row(microbatch, r).subspan(1);
+  for (std::size_t r = 0; r < s.rows; ++r) {
+    const auto text = row(part, r).subspan(1);
     targets.insert(targets.end(), text.begin(), text.end());
   }
-  const double scale = 1.0 / (static_cast<double>(n) * static_cast<double>(losses_.size()));
-  losses_[microbatch] =
-      cross_entropy(ends.d_logits, targets.data(), n, kClasses, static_cast<float>(scale)) / static_cast<double>(n);
+  const double scale = 1.0 / (static_cast<double>(s.rows) * static_cast<double>(spans_->all_tokens()));
+  return cross_entropy(ends.d_logits, targets.data(), n, kClasses, static_cast<float>(scale));
 }
 
-void TransformerStage::loss_input_gradient(const StageEnds& ends, bool frozen, float* g) const {
-  const std::size_t n = layout_.shape.tokens();
-  const std::size_t d = layout_.shape.width;
+void TransformerStage::loss_input_gradient(const BlockShape& shape, const StageEnds& ends, bool frozen,
+                                           float* g) const {
+  const std::size_t n = shape.tokens();
+  const std::size_t d = shape.width;
   const float* values = values_.floats();
   float* d_in = scratch_.floats() + round_up(n * d, kFloatsPerLine);
   const auto classes = static_cast<std::int64_t>(kClasses);
@@ -197,57 +244,92 @@ void TransformerStage::loss_input_gradient(const StageEnds& ends, bool frozen, f
   if (!frozen) layer_norm_weight_gradient(d_in, ends.normal, n, d, ends.d_gain, ends.d_bias);
 }
 
-void TransformerStage::forward(std::uint32_t microbatch, const std::byte* input, std::byte* output, std::byte* stash) {
-  const std::size_t bytes = layout_.shape.tokens() * layout_.shape.width * sizeof(float);
-  float* kept = reinterpret_cast<float*>(stash);
+void TransformerStage::run_blocks(const Part& part, bool again, float* x) {
+  const BlockShape s = shape(part);
+  float* kept = reinterpret_cast<float*>(part.stash());
+  const std::size_t block_floats = block_stash_floats(s);
+  find_earlier(part);
+  for (const BlockParameters& block : layout_.blocks) {
+    block_forward(s, block, values_.floats(), earlier_, again, x, kept);
+    kept += block_floats;
+    move_earlier(1);
+  }
+}
+
+void TransformerStage::forward(const Part& part, const std::byte* input, std::byte* output) {
+  const BlockShape s = shape(part);
+  const std::size_t bytes = s.tokens() * s.width * sizeof(float);
+  float* kept = reinterpret_cast<float*>(part.stash());
+  const StageEnds ends(layout_, s, kept);
   float* x = scratch_.floats();
-  if (layout_.is_first) {
-    embed(microbatch, x);
+  if (part.begins) {
+    embed(part, x);
   } else {
     std::memcpy(x, input, bytes);
   }
-  const std::size_t block_floats = block_stash_floats(layout_.shape);
-  for (std::size_t b = 0; b < layout_.blocks.size(); ++b)
-    block_forward(layout_.shape, layout_.blocks[b], values_.floats(), x, kept + b * block_floats);
-  if (layout_.is_last) loss_forward(microbatch, x, StageEnds(layout_, kept));
+  if (part.recomputed && !part.begins) std::memcpy(ends.input, x, bytes);
+  run_blocks(part, false, x);
+  if (part.ends) losses_[part.microbatch * spans_->slices() + part.slice] = loss_forward(part, x, ends);
   if (output != nullptr) std::memcpy(output, x, bytes);
+  if (!part.recomputed) return;
+  const std::size_t block_floats = block_stash_floats(s);
+  for (std::size_t b = 0; b < layout_.blocks.size(); ++b) block_forget(s, kept + b * block_floats);
+  if (part.ends) std::memset(ends.normal, 0xFF, static_cast<std::size_t>(kept + ends.floats - ends.normal) * sizeof(float));
 }
 
-void TransformerStage::input_gradient(std::uint32_t microbatch, const std::byte* gradient, std::byte* output,
-                                      std::byte* stash) {
-  const std::size_t n = layout_.shape.tokens();
-  const std::size_t d = layout_.shape.width;
-  const std::size_t bytes = n * d * sizeof(float);
-  const FrozenGroups& frozen = frozen_[microbatch];
-  float* kept = reinterpret_cast<float*>(stash);
-  const StageEnds ends(layout_, kept);
+void TransformerStage::recompute(const Part& part) {
+  const BlockShape s = shape(part);
+  const StageEnds ends(layout_, s, reinterpret_cast<float*>(part.stash()));
+  float* x = scratch_.floats();
+  if (part.begins) {
+    embed(part, x);
+  } else {
+    std::memcpy(x, ends.input, s.tokens() * s.width * sizeof(float));
+  }
+  run_blocks(part, true, x);
+  if (part.ends) loss_forward(part, x, ends);
+}
+
+void TransformerStage::input_gradient(const Part& part, const std::byte* gradient, std::byte* output) {
+  const BlockShape s = shape(part);
+  const std::size_t n = s.tokens();
+  const std::size_t bytes = n * s.width * sizeof(float);
+  const FrozenGroups& frozen = frozen_[part.microbatch];
+  float* kept = reinterpret_cast<float*>(part.stash());
+  const StageEnds ends(layout_, s, kept);
   float* g = scratch_.floats();
-  float* block_scratch = g + 2 * round_up(n * d, kFloatsPerLine);
-  if (layout_.is_last) {
-    loss_input_gradient(ends, frozen.all, g);
+  float* block_scratch = g + 2 * round_up(n * s.width, kFloatsPerLine);
+  if (part.ends) {
+    loss_input_gradient(s, ends, frozen.all, g);
   } else {
     std::memcpy(g, gradient, bytes);
   }
-  const std::size_t block_floats = block_stash_floats(layout_.shape);
-  for (std::size_t b = layout_.blocks.size(); b-- > 0;)
-    block_input_gradient(layout_.shape, layout_.blocks[b], values_.floats(), frozen.blocks[b], g,
-                         kept + b * block_floats, block_scratch);
-  if (layout_.is_first) std::memcpy(ends.d_embedded, g, bytes);
+  const std::size_t block_floats = block_stash_floats(s);
+  find_earlier(part);
+  move_earlier(static_cast<std::ptrdiff_t>(layout_.blocks.size()));
+  for (std::size_t b = layout_.blocks.size(); b-- > 0;) {
+    move_earlier(-1);
+    block_input_gradient(s, layout_.blocks[b], values_.floats(), earlier_, frozen.blocks[b], g, kept + b * block_floats,
+                         block_scratch);
+  }
+  if (part.begins) std::memcpy(ends.d_embedded, g, bytes);
   if (output != nullptr) std::memcpy(output, g, bytes);
 }
 
-void TransformerStage::weight_gradient(std::uint32_t microbatch, std::byte* stash) {
-  const std::size_t n = layout_.shape.tokens();
-  const std::size_t d = layout_.shape.width;
-  const FrozenGroups& frozen = frozen_[microbatch];
-  float* kept = reinterpret_cast<float*>(stash);
+void TransformerStage::weight_gradient(const Part& part) {
+  const BlockShape s = shape(part);
+  const std::size_t n = s.tokens();
+  const std::size_t d = s.width;
+  begin_update();
+  const FrozenGroups& frozen = frozen_[part.microbatch];
+  float* kept = reinterpret_cast<float*>(part.stash());
   float* gradients = gradients_.floats();
-  const std::size_t block_floats = block_stash_floats(layout_.shape);
+  const std::size_t block_floats = block_stash_floats(s);
   for (std::size_t b = 0; b < layout_.blocks.size(); ++b)
-    block_weight_gradient(layout_.shape, layout_.blocks[b], frozen.blocks[b], gradients, kept + b * block_floats);
+    block_weight_gradient(s, layout_.blocks[b], frozen.blocks[b], gradients, kept + b * block_floats);
   if (frozen.all) return;
-  const StageEnds ends(layout_, kept);
-  if (layout_.is_last) {
+  const StageEnds ends(layout_, s, kept);
+  if (part.ends) {
     const auto classes = static_cast<std::int64_t>(kClasses);
     const auto width = static_cast<std::int64_t>(d);
     matmul(Layout::Transposed, Layout::Plain, width, classes, static_cast<std::int64_t>(n), ends.in, width,
@@ -255,27 +337,32 @@ void TransformerStage::weight_gradient(std::uint32_t microbatch, std::byte* stas
     add(gradients + layout_.final_norm.gain.offset, ends.d_gain, d);
     add(gradients + layout_.final_norm.bias.offset, ends.d_bias, d);
   }
-  if (layout_.is_first) {
+  if (part.begins) {
     const float* g = ends.d_embedded;
-    for (std::size_t r = 0; r < layout_.shape.rows; ++r) {
-      const auto text = row(microbatch, r);
-      for (std::size_t t = 0; t < layout_.shape.sequence; ++t, g += d) {
+    for (std::size_t r = 0; r < s.rows; ++r) {
+      const auto text = row(part, r);
+      for (std::size_t t = 0; t < s.sequence; ++t, g += d) {
         add(gradients + layout_.bytes.offset + text[t] * d, g, d);
-        add(gradients + layout_.positions.offset + t * d, g, d);
+        add(gradients + layout_.positions.offset + (s.before + t) * d, g, d);
       }
     }
   }
 }
 
 void TransformerStage::optimizer_step() {
+  begin_update();
   adam(values_.floats(), gradients_.floats(), first_moments_.floats(), second_moments_.floats(), layout_.floats,
-       static_cast<float>(learning_rate_at(config_, step_)), step_ + 1);
+       static_cast<float>(learning_rate_at(config_, step_)), ++updates_);
+  used_ = true;
 }
 
-double TransformerStage::loss() const {
-  double sum = 0;
-  for (double loss : losses_) sum += loss;
-  return sum / static_cast<double>(losses_.size());
+GradientView TransformerStage::gradients() {
+  begin_update();
+  return {Element::Float32, gradients_.floats(), layout_.floats};
+}
+
+void TransformerStage::add_losses(std::vector<double>& sums) const {
+  for (std::size_t i = 0; i < losses_.size(); ++i) sums[i] += losses_[i];
 }
 
 std::vector<ParameterView> TransformerStage::parameters() const {

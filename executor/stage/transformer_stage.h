@@ -9,6 +9,7 @@
 #include "executor/stage/block.h"
 #include "executor/stage/config.h"
 #include "executor/stage/stage.h"
+#include "executor/stage/token_spans.h"
 
 namespace stave {
 
@@ -25,9 +26,14 @@ struct StageLayout {
     float constant = 0;
   };
 
-  BlockShape shape;
+  std::size_t rows = 0;
+  std::size_t width = 0;
+  std::size_t heads = 0;
+  /// Some route begins at the stage, or ends there.
   bool is_first = false;
   bool is_last = false;
+  /// Some part of it keeps its input, to be recomputed.
+  bool keeps_input = false;
   std::vector<BlockParameters> blocks;
   Tensor bytes;
   Tensor positions;
@@ -39,38 +45,49 @@ struct StageLayout {
 
   /// Blocks `first` .. `last` - 1 of a model with `all_blocks`.
   StageLayout(const ModelConfig& config, std::size_t first, std::size_t last, std::size_t all_blocks, bool is_first,
-              bool is_last);
+              bool is_last, bool keeps_input);
   std::size_t parameters() const;
-  std::size_t stash_floats() const;
-  std::size_t scratch_floats() const;
+  BlockShape shape(const TokenSpan& span) const;
+  /// Of the greatest of the spans.
+  std::size_t stash_floats(const TokenSpans& spans) const;
+  std::size_t scratch_floats(const TokenSpans& spans) const;
 };
 
-/// Where the first and the last stage keep what is theirs in a stash.
+/// Where a stage keeps in a stash what is not a block's.
 struct StageEnds;
 
 class TransformerStage : public Stage {
  public:
   /// Shape: frozen[m] for every microbatch.
-  TransformerStage(const ModelConfig& config, StageLayout layout, std::shared_ptr<const Corpus> corpus,
-                   std::vector<FrozenGroups> frozen);
+  TransformerStage(const ModelConfig& config, StageLayout layout, std::shared_ptr<const TokenSpans> spans,
+                   std::shared_ptr<const Corpus> corpus, std::vector<FrozenGroups> frozen);
 
   void begin_step(std::uint64_t step) override;
-  void forward(std::uint32_t microbatch, const std::byte* input, std::byte* output, std::byte* stash) override;
-  void input_gradient(std::uint32_t microbatch, const std::byte* gradient, std::byte* output,
-                      std::byte* stash) override;
-  void weight_gradient(std::uint32_t microbatch, std::byte* stash) override;
+  void forward(const Part& part, const std::byte* input, std::byte* output) override;
+  void recompute(const Part& part) override;
+  void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) override;
+  void weight_gradient(const Part& part) override;
   void optimizer_step() override;
-  double loss() const override;
+  GradientView gradients() override;
   std::vector<ParameterView> parameters() const override;
 
+  /// Adds the loss of every part that ended here to sums[microbatch * slices + slice].
+  void add_losses(std::vector<double>& sums) const;
+
  private:
-  std::span<const std::uint8_t> row(std::uint32_t microbatch, std::size_t r) const;
-  void embed(std::uint32_t microbatch, float* x) const;
-  void loss_forward(std::uint32_t microbatch, const float* x, const StageEnds& ends);
-  void loss_input_gradient(const StageEnds& ends, bool frozen, float* g) const;
+  BlockShape shape(const Part& part) const { return layout_.shape(spans_->at(part.microbatch, part.slice)); }
+  std::span<const std::uint8_t> row(const Part& part, std::size_t r) const;
+  void begin_update();
+  void embed(const Part& part, float* x) const;
+  void run_blocks(const Part& part, bool again, float* x);
+  double loss_forward(const Part& part, const float* x, const StageEnds& ends) const;
+  void loss_input_gradient(const BlockShape& shape, const StageEnds& ends, bool frozen, float* g) const;
+  void find_earlier(const Part& part);
+  void move_earlier(std::ptrdiff_t blocks);
 
   ModelConfig config_;
   StageLayout layout_;
+  std::shared_ptr<const TokenSpans> spans_;
   std::shared_ptr<const Corpus> corpus_;
   std::vector<FrozenGroups> frozen_;
   AlignedBytes values_;
@@ -78,8 +95,14 @@ class TransformerStage : public Stage {
   AlignedBytes first_moments_;
   AlignedBytes second_moments_;
   AlignedBytes scratch_;
+  // Sums over the tokens of a part; empty unless routes end here.
   std::vector<double> losses_;
+  // Of the part under way: the slices before it, as a block sees them.
+  std::vector<EarlierSlice> earlier_;
   std::uint64_t step_ = 0;
+  std::uint64_t updates_ = 0;
+  // An update has used the gradients, and none has been added since.
+  bool used_ = false;
 };
 
 }  // namespace stave

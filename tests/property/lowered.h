@@ -11,6 +11,7 @@
 #include "compiler/lower.h"
 #include "compiler/render.h"
 #include "compiler/verify.h"
+#include "executor/plan.h"
 #include "scheduler/costs.h"
 #include "scheduler/order/order.h"
 #include "scheduler/start_times.h"
@@ -47,6 +48,13 @@ inline Program program_of(const Schedule& schedule, const Table& table) {
   Program program = lower(schedule, table, start_times(schedule, table, *costs));
   REQUIRE(verify(program, schedule, sink));
   return program;
+}
+
+/// What a program trains.
+inline Partition partition_of(const Program& program) {
+  Result<Plan> plan = make_plan(program, true);
+  if (!plan) FAIL(plan.failure().message);
+  return std::move(plan->model);
 }
 
 }  // namespace stave::test

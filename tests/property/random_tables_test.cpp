@@ -116,7 +116,7 @@ TEST_CASE("every legal table gives the one right result, whatever its messages t
     options.cost_ns = random.delays(program, 300000);
     const Result<RunReport> report = run(program, workload, options);
     REQUIRE_MESSAGE(report.ok(), report.failure().message);
-    REQUIRE(run_reference(plain, schedule.stages, schedule.microbatches, 2).ok());
+    REQUIRE(run_reference(plain, test::partition_of(program), 2).ok());
     CHECK(compare_gradients(program.table, workload, plain).agrees);
   }
 }
@@ -154,7 +154,7 @@ TEST_CASE("lowered unchecked, a program finishes exactly if the verifier says so
     CHECK(report.value().deadlock.has_value() == !finishes);
     ++(finishes ? finished : stuck);
     if (!finishes) continue;
-    REQUIRE(run_reference(plain, schedule.stages, schedule.microbatches, 1).ok());
+    REQUIRE(run_reference(plain, test::partition_of(program), 1).ok());
     CHECK(compare_gradients(program.table, workload, plain).agrees);
   }
   CHECK(finished > 0);

@@ -42,7 +42,7 @@ TEST_CASE("causal softmax: rows sum to 1 and see nothing that comes later") {
   for (std::size_t t : {1u, 2u, 7u, 64u}) {
     std::vector<float> scores = numbers(t * t, t, 30);
     const std::vector<float> before = scores;
-    causal_softmax(scores.data(), t, 0.5f);
+    causal_softmax(scores.data(), t, 0, 0.5f);
     for (std::size_t i = 0; i < t; ++i) {
       double sum = 0;
       double exact = 0;
@@ -56,6 +56,21 @@ TEST_CASE("causal softmax: rows sum to 1 and see nothing that comes later") {
       CHECK(scores[i * t] == doctest::Approx(1 / exact).epsilon(1e-5));
     }
   }
+}
+
+TEST_CASE("causal softmax of the last rows alone is that of all rows, and so is its gradient") {
+  const std::size_t t = 9;
+  std::vector<float> all = numbers(t * t, 4, 3);
+  std::vector<float> d_all = numbers(t * t, 5, 3);
+  const std::size_t before = 5;
+  std::vector<float> last(all.begin() + before * t, all.end());
+  std::vector<float> d_last(d_all.begin() + before * t, d_all.end());
+  causal_softmax(all.data(), t, 0, 0.5f);
+  causal_softmax(last.data(), t - before, before, 0.5f);
+  CHECK(last == std::vector<float>(all.begin() + before * t, all.end()));
+  causal_softmax_gradient(all.data(), d_all.data(), t, 0, 0.5f);
+  causal_softmax_gradient(last.data(), d_last.data(), t - before, before, 0.5f);
+  CHECK(d_last == std::vector<float>(d_all.begin() + before * t, d_all.end()));
 }
 
 TEST_CASE("cross-entropy of equal logits is ln of their number, and its gradient sums to 0") {

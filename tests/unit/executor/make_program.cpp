@@ -113,6 +113,7 @@ void stash_slots(Program& p) {
     std::vector<std::uint32_t> used;
     for (std::uint32_t i = p.table.first[d]; i < p.table.first[d + 1]; ++i) {
       const OpId op = p.table.entries[i];
+      if (ops.microbatch(op) == OpId::kNone) continue;
       const std::pair key(ops.stage(op), ops.microbatch(op));
       const OpKind& kind = ops.kind(op);
       if (!held.contains(key)) held[key] = pool.take();
@@ -136,7 +137,7 @@ void finish(Program& p, const Lists& lists) {
 
 Table make_table(const Order& order, std::uint32_t stages, std::uint32_t microbatches) {
   Table table;
-  const std::vector<OpIndex> indices = {{"s", IndexRole::Stage, stages}, {"m", IndexRole::Microbatch, microbatches}};
+  std::vector<OpIndex> indices = {{"s", IndexRole::Stage, stages}, {"m", IndexRole::Microbatch, microbatches}};
   const auto add = [&](std::string name, Operation operation, std::vector<KindId> parts) {
     OpKind kind;
     kind.name = std::move(name);
@@ -149,6 +150,10 @@ Table make_table(const Order& order, std::uint32_t stages, std::uint32_t microba
   add("I", Operation::InputGradient, {});
   add("W", Operation::WeightGradient, {});
   add("B", Operation::Backward, {KindId(1), KindId(2)});
+  add("R", Operation::Recompute, {});
+  indices[1] = {"r", IndexRole::Other, std::max(microbatches, static_cast<std::uint32_t>(order.size()))};
+  add("G", Operation::ReduceGradient, {});
+  add("O", Operation::Optimizer, {});
   for (const auto& list : order) {
     for (const Step& step : list)
       table.entries.push_back(

@@ -28,7 +28,12 @@ TEST_CASE("what is no training step is refused") {
   order[1].push_back({'W', 1, 0});
   CHECK(refusal(make(order, 2, 2)) == "W(1, 0) repeats work that another op has done");
   order = {{{'F', 0, 0}, {'B', 0, 0}}, {{'F', 0, 1}, {'B', 0, 1}}};
-  CHECK(refusal(make(order, 1, 2)) == "stage 0 lies on devices 0 and 1; replicas are not run yet");
+  const Result<Plan> replicas = make_plan(make(order, 1, 2), true);
+  REQUIRE(replicas);
+  CHECK(replicas.value().model.devices[StageId(0)] == std::vector<DeviceId>{DeviceId(0), DeviceId(1)});
+  order = {{{'F', 0, 0}}, {{'B', 0, 0}}};
+  CHECK(refusal(make(order, 1, 1)) ==
+        "microbatch 0 meets stage 0 on device 0 and on device 1; its activations stay on one");
 }
 
 TEST_CASE("a program that contradicts itself is refused, not run") {
@@ -86,25 +91,17 @@ Program without(const Program& good, std::uint32_t dropped) {
 
 // Integer stages of which one is slow to end its forwards.
 struct Slow : IntegerWorkload {
-  struct Late : Stage {
-    Stage* inner = nullptr;
-    void begin_step(std::uint64_t step) override { inner->begin_step(step); }
-    void forward(std::uint32_t m, const std::byte* x, std::byte* y, std::byte* s) override {
+  struct Late : test::Wrapped {
+    void forward(const Part& part, const std::byte* x, std::byte* y) override {
       const std::atomic<bool> never = false;
       sleep_until_ns(now_ns() + 2'000'000, never);
-      inner->forward(m, x, y, s);
+      inner->forward(part, x, y);
     }
-    void input_gradient(std::uint32_t m, const std::byte* g, std::byte* d, std::byte* s) override {
-      inner->input_gradient(m, g, d, s);
-    }
-    void weight_gradient(std::uint32_t m, std::byte* s) override { inner->weight_gradient(m, s); }
-    void optimizer_step() override { inner->optimizer_step(); }
-    double loss() const override { return inner->loss(); }
   };
   explicit Slow(std::uint32_t slow_stage) : slow(slow_stage) {}
-  Stage* stage(StageId s) override {
-    if (s.value != slow) return IntegerWorkload::stage(s);
-    late.inner = IntegerWorkload::stage(s);
+  Stage* stage(StageId s, std::uint32_t replica = 0) override {
+    if (s.value != slow) return IntegerWorkload::stage(s, replica);
+    late.inner = IntegerWorkload::stage(s, replica);
     return &late;
   }
   std::uint32_t slow;
@@ -155,11 +152,11 @@ TEST_CASE("a declared op is run as a wait of its cost and named") {
   test::Order order = test::one_f_one_b(2, 2);
   Table table = test::make_table(order, 2, 2);
   OpKind kind;
-  kind.name = "R";
+  kind.name = "X";
   kind.indices = {{"s", IndexRole::Stage, 2}, {"m", IndexRole::Microbatch, 2}};
   REQUIRE(table.ops.add(kind));
   const std::uint32_t index[] = {1, 0};
-  table.entries.push_back(table.ops.id(table.ops.find("R"), index));
+  table.entries.push_back(table.ops.id(table.ops.find("X"), index));
   ++table.first.back();
   const Program p = test::lower_by_hand(table, 2, 2);
   IntegerWorkload integers;
@@ -168,7 +165,7 @@ TEST_CASE("a declared op is run as a wait of its cost and named") {
   options.cost_ns.assign(p.nodes(), 7);
   const Result<RunReport> report = run(p, integers, options);
   REQUIRE(report);
-  CHECK(report.value().declared == std::vector<std::string>{"R"});
+  CHECK(report.value().declared == std::vector<std::string>{"X"});
   const std::uint32_t last = p.table.size() - 1;
   CHECK(report.value().timeline.end[last] - report.value().timeline.start[last] == 7);
 }

@@ -24,7 +24,7 @@ TEST_CASE("GPipe finishes in table order without buffering, and trains right") {
   const Result<RunReport> report = run(p, integers, options);
   REQUIRE_MESSAGE(report, report.failure().message);
   CHECK(!report.value().deadlock);
-  REQUIRE(run_reference(plain, 3, 4, 3));
+  REQUIRE(run_reference(plain, plain_partition(3, 4), 3));
   CHECK(compare_gradients(p.table, integers, plain).agrees);
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -109,54 +111,31 @@ TEST_CASE("sleeps on the wall clock come close to their costs") {
 }
 
 // Integer stages whose ops take a random while, some yielding and some sleeping.
-class Jittered : public Workload {
+class Jittered : public IntegerWorkload {
  public:
-  Jittered(std::uint64_t seed, FreezeRatios freeze = {}) : inner_(48, 1, std::move(freeze)), seed_(seed) {}
-  Result<void> configure(std::uint32_t s, std::uint32_t m) override { return inner_.configure(s, m); }
-  void create() override {
-    inner_.create();
-    while (inner_.parameter_bytes() / (2 * 48 * 8) > stages_.size())
-      stages_.push_back(std::make_unique<Late>(*inner_.stage(StageId(static_cast<std::uint32_t>(stages_.size()))),
-                                               mix(seed_, stages_.size())));
+  Jittered(std::uint64_t seed, FreezeRatios freeze = {}) : IntegerWorkload(48, 1, std::move(freeze)), seed_(seed) {}
+  Stage* stage(StageId s, std::uint32_t replica = 0) override {
+    Stage* inner = IntegerWorkload::stage(s, replica);
+    std::unique_ptr<Late>& late = stages_[{s.value, replica}];
+    if (!late && inner != nullptr) late = std::make_unique<Late>(*inner, mix(seed_, stages_.size()));
+    return late.get();
   }
-  Stage* stage(StageId s) override { return stages_[s.value].get(); }
-  std::size_t payload_bytes(std::string_view payload) const override { return inner_.payload_bytes(payload); }
-  std::size_t stash_bytes(StageId s) const override { return inner_.stash_bytes(s); }
-  std::uint64_t parameter_bytes() const override { return inner_.parameter_bytes(); }
 
  private:
-  class Late : public Stage {
+  class Late : public test::Wrapped {
    public:
-    Late(Stage& inner, std::uint64_t seed) : inner_(inner), random_(seed) {}
-    void begin_step(std::uint64_t step) override { inner_.begin_step(step); }
-    void forward(std::uint32_t m, const std::byte* x, std::byte* y, std::byte* stash) override {
-      wait();
-      inner_.forward(m, x, y, stash);
-    }
-    void input_gradient(std::uint32_t m, const std::byte* g, std::byte* dx, std::byte* stash) override {
-      wait();
-      inner_.input_gradient(m, g, dx, stash);
-    }
-    void weight_gradient(std::uint32_t m, std::byte* stash) override {
-      wait();
-      inner_.weight_gradient(m, stash);
-    }
-    void optimizer_step() override { inner_.optimizer_step(); }
-    double loss() const override { return inner_.loss(); }
-    std::vector<ParameterView> parameters() const override { return inner_.parameters(); }
-
-   private:
-    void wait() {
+    Late(Stage& stage, std::uint64_t seed) : random_(seed) { inner = &stage; }
+    void before_op() override {
       const std::uint64_t what = random_.below(4);
       if (what == 0) std::this_thread::yield();
       if (what == 1) std::this_thread::sleep_for(std::chrono::microseconds(random_.below(200)));
     }
-    Stage& inner_;
+
+   private:
     RandomStream random_;
   };
-  IntegerWorkload inner_;
   std::uint64_t seed_;
-  std::vector<std::unique_ptr<Late>> stages_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Late>> stages_;
 };
 
 TEST_CASE("integers: random legal tables with random delays agree with the reference to the last bit") {
@@ -184,7 +163,7 @@ TEST_CASE("integers: random legal tables with random delays agree with the refer
     }
     const Result<RunReport> report = run(p, jittered, options);
     REQUIRE_MESSAGE(report, report.failure().message);
-    const Result<double> loss = run_reference(plain, stages, microbatches, 3);
+    const Result<double> loss = run_reference(plain, plain_partition(stages, microbatches), 3);
     REQUIRE(loss);
     CHECK(report.value().losses.back() == loss.value());
     const Comparison comparison = compare_gradients(p.table, jittered, plain);
@@ -195,18 +174,20 @@ TEST_CASE("integers: random legal tables with random delays agree with the refer
 
 TEST_CASE("integers: a stale, swapped or doubled buffer changes the gradients") {
   IntegerWorkload workload;
-  REQUIRE(workload.configure(1, 2));
+  REQUIRE(workload.configure(plain_partition(1, 2)));
   const auto gradients = [&](std::uint32_t first, std::uint32_t second, int times) {
     workload.create();
     Stage& stage = *workload.stage(StageId(0));
     stage.begin_step(0);
-    const AlignedBytes stashes[] = {AlignedBytes(workload.stash_bytes(StageId(0))),
-                                    AlignedBytes(workload.stash_bytes(StageId(0)))};
-    for (std::uint32_t m : {0u, 1u}) stage.forward(m, nullptr, nullptr, stashes[m].data());
-    stage.input_gradient(0, nullptr, nullptr, stashes[first].data());
-    stage.input_gradient(1, nullptr, nullptr, stashes[second].data());
-    for (int i = 0; i < times; ++i) stage.weight_gradient(0, stashes[first].data());
-    stage.weight_gradient(1, stashes[second].data());
+    const AlignedBytes memory[] = {AlignedBytes(workload.stash_bytes(StageId(0))),
+                                   AlignedBytes(workload.stash_bytes(StageId(0)))};
+    std::byte* const stashes[] = {memory[0].data(), memory[1].data()};
+    const auto part = [&](std::uint32_t m, std::uint32_t stash) { return test::whole(m, &stashes[stash], true, true); };
+    for (std::uint32_t m : {0u, 1u}) stage.forward(part(m, m), nullptr, nullptr);
+    stage.input_gradient(part(0, first), nullptr, nullptr);
+    stage.input_gradient(part(1, second), nullptr, nullptr);
+    for (int i = 0; i < times; ++i) stage.weight_gradient(part(0, first));
+    stage.weight_gradient(part(1, second));
     const ParameterView p = stage.parameters().front();
     const auto* g = static_cast<const std::uint64_t*>(p.gradient);
     return std::vector<std::uint64_t>(g, g + p.count);
@@ -220,23 +201,20 @@ TEST_CASE("integers: a stale, swapped or doubled buffer changes the gradients") 
 
 class Throwing : public IntegerWorkload {
  public:
-  void create() override {
-    IntegerWorkload::create();
-    bad_ = std::make_unique<Bad>();
+  Stage* stage(StageId s, std::uint32_t replica = 0) override {
+    if (s.value != 2) return IntegerWorkload::stage(s, replica);
+    bad_.inner = IntegerWorkload::stage(s, replica);
+    return &bad_;
   }
-  Stage* stage(StageId s) override { return s.value == 2 ? bad_.get() : IntegerWorkload::stage(s); }
 
  private:
-  struct Bad : Stage {
-    void begin_step(std::uint64_t) override {}
-    void forward(std::uint32_t m, const std::byte*, std::byte*, std::byte*) override {
-      if (m == 3) throw std::runtime_error("the disk is on fire");
+  struct Bad : test::Wrapped {
+    void forward(const Part& part, const std::byte* x, std::byte* y) override {
+      if (part.microbatch == 3) throw std::runtime_error("the disk is on fire");
+      Wrapped::forward(part, x, y);
     }
-    void input_gradient(std::uint32_t, const std::byte*, std::byte*, std::byte*) override {}
-    void weight_gradient(std::uint32_t, std::byte*) override {}
-    void optimizer_step() override {}
   };
-  std::unique_ptr<Bad> bad_;
+  Bad bad_;
 };
 
 TEST_CASE("an op that fails ends the run, and is named") {
@@ -284,16 +262,7 @@ TEST_CASE("steps are reported one by one, and a callback may end the run by thro
 
 TEST_CASE("a loss that is not finite ends the run") {
   struct Infinite : IntegerWorkload {
-    struct Last : Stage {
-      void begin_step(std::uint64_t) override {}
-      void forward(std::uint32_t, const std::byte*, std::byte*, std::byte*) override {}
-      void input_gradient(std::uint32_t, const std::byte*, std::byte*, std::byte*) override {}
-      void weight_gradient(std::uint32_t, std::byte*) override {}
-      void optimizer_step() override {}
-      double loss() const override { return std::nan(""); }
-    };
-    Last last;
-    Stage* stage(StageId s) override { return s.value == 1 ? &last : IntegerWorkload::stage(s); }
+    double loss() const override { return std::nan(""); }
   };
   const Program p = make(test::one_f_one_b(2, 2), 2, 2);
   Infinite infinite;

@@ -29,7 +29,7 @@ Comparison compare(const test::Order& order, std::uint32_t stages, std::uint32_t
   options.clock = Clock::Virtual;
   const Result<RunReport> report = run(p, scheduled, options);
   REQUIRE_MESSAGE(report, report.failure().message);
-  const Result<double> loss = run_reference(plain, stages, microbatches, 1);
+  const Result<double> loss = run_reference(plain, plain_partition(stages, microbatches), 1);
   REQUIRE(loss);
   CHECK(report.value().losses.back() == loss.value());
   return compare_gradients(p.table, scheduled, plain);
@@ -75,7 +75,7 @@ TEST_CASE("a wrong gradient is seen") {
   config.seed = 2;
   Transformer b(config, text());
   REQUIRE(run(p, a, RunOptions{}));
-  REQUIRE(run_reference(b, 1, 2, 1));
+  REQUIRE(run_reference(b, plain_partition(1, 2), 1));
   const Comparison result = compare_gradients(p.table, a, b);
   CHECK(!result.agrees);
   CHECK(!result.worst_tensor.empty());

@@ -1,0 +1,69 @@
+// Partition: how a schedule cuts a model into stages, and a training step into microbatches and slices, which way each
+// microbatch takes through the stages, and where they run. Read from a Program itself; what is computed is for others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/program.h"
+#include "core/result.h"
+#include "core/sizes.h"
+
+namespace stave {
+
+struct Plan;
+
+struct Partition {
+  std::uint32_t stages = 0;
+  std::uint32_t microbatches = 0;
+  /// Of every microbatch; 1 if they are not cut.
+  std::uint32_t slices = 1;
+  Sizes sizes;
+
+  /// The different ways through the stages that there are, each without a stage twice.
+  std::vector<std::vector<StageId>> routes;
+  /// Shape: microbatches. Index into `routes`.
+  std::vector<std::uint32_t> route_of;
+  /// Devices that run a stage, by rising number: it has a replica on each. Empty if no microbatch visits the stage.
+  IdVector<StageId, std::vector<DeviceId>> devices;
+
+  /// For every triple whether its forward keeps the input alone and an op R makes the rest again; empty if none does.
+  std::vector<std::uint8_t> recomputed;
+
+  const std::vector<StageId>& route(std::uint32_t microbatch) const { return routes[route_of[microbatch]]; }
+  bool begins(StageId s, std::uint32_t microbatch) const { return route(microbatch).front() == s; }
+  bool ends(StageId s, std::uint32_t microbatch) const { return route(microbatch).back() == s; }
+  /// Whether some route begins or ends at a stage: there the model has its embedding, or its head. Cost: O(routes).
+  bool begins_some(StageId s) const;
+  bool ends_some(StageId s) const;
+
+  /// Number of a (stage, microbatch, slice) triple, and how many there are.
+  std::size_t triple(std::uint32_t s, std::uint32_t m, std::uint32_t q) const {
+    return (static_cast<std::size_t>(s) * microbatches + m) * slices + q;
+  }
+  bool is_recomputed(std::uint32_t s, std::uint32_t m, std::uint32_t q) const {
+    return !recomputed.empty() && recomputed[triple(s, m, q)] != 0;
+  }
+  friend bool operator==(const Partition&, const Partition&) = default;
+  std::size_t triples() const { return static_cast<std::size_t>(stages) * microbatches * slices; }
+};
+
+/// The value of an op's slice index; 0 if it has none.
+std::uint32_t slice_of(const OpSet& ops, OpId op);
+
+/// All microbatches through all stages, rising, each stage once: what a sequential run needs no Program for.
+Partition plain_partition(std::uint32_t stages, std::uint32_t microbatches, std::uint32_t slices = 1);
+
+/// The same model and routes, every stage once and nothing recomputed.
+Partition plainly(Partition partition);
+
+/// The partition that a program trains. `plan` must know devices, waits, payloads and expected makers.
+///
+/// Errors: what is no training step: an op of F, I, W missing or twice, an R that does not
+/// stand between forward and backward, a microbatch on a stage that lies on two
+/// devices, slices out of order, data that comes from elsewhere than the stage next to it, a microbatch with several
+/// routes. Cost: O(ops).
+Result<Partition> find_partition(const Program& program, const Plan& plan);
+
+}  // namespace stave
