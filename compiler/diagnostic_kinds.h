@@ -71,6 +71,7 @@ inline constexpr Kind kKinds[] = {
     {"overflow", "a number that does not fit into 64 bits"},
     {"require", "parameters that a `require` refuses"},
     {"same-slot", "two ops of a list in one slot"},
+    {"route", "a route that visits a stage twice or none at all, or a stage that no route visits"},
     {"several-devices", "the one device of a stage that has several"},
     {"sizes", "sizes of stages, microbatches or slices that are none, or do not fit each other"},
     {"too-many", "more ops, dependencies, orders or files than a schedule may have"},
@@ -96,8 +97,11 @@ inline constexpr Kind kKinds[] = {
     {"idle-device", "a device on which no op must run"},
     {"missing-op", "an op that no device runs"},
     {"order-cycle", "devices whose orders wait for each other"},
+    {"overlap-needs", "an overlapped pair of which one op needs the other"},
     {"repeated-op", "an op that runs twice"},
     {"runs-too-early", "an op that stands before one of its device that it needs"},
+    {"unreduced", "an optimizer step of a stage with replicas whose gradients are not reduced"},
+    {"version-lost", "a version of weights that is read and no longer kept"},
     {"wrong-device", "an op on another device than the one it is placed on"},
 };
 

@@ -13,7 +13,10 @@ Fills::Fills(const Units& units, std::vector<Readiness>& readiness, Upper& upper
       if (written->kind == OrderKind::Fill) {
         block.written = written;
         block.ready = ReadySet(static_cast<std::uint32_t>(written->ops.size()));
-        for (OpId unit : written->ops) block.shortest = std::min(block.shortest, units.duration(unit));
+        for (OpId unit : written->ops) {
+          block.shortest = std::min(block.shortest, units.duration(unit));
+          waiting_ += !units.optional(unit);
+        }
       }
       to.blocks.push_back(std::move(block));
     }
@@ -107,6 +110,11 @@ bool Fills::takes(OpId unit) const {
   return false;
 }
 
+/// An optional op is filled while there is other work: it ends before the last of that does, on whatever device.
+bool Fills::is_too_late(OpId unit, Ticks end) const {
+  return units_.optional(unit) && waiting_ == 0 && latest_ < end && !upper_.goes_on(end);
+}
+
 void Fills::decide(std::uint32_t lane, Ticks now) {
   if (!idle(lane, now)) return;
   Lane& mine = lanes_[lane];
@@ -123,12 +131,17 @@ void Fills::decide(std::uint32_t lane, Ticks now) {
         if (too_long <= block.shortest) break;
         continue;
       }
+      if (is_too_late(unit, now + duration)) continue;
       if (takes(unit)) {
         upper_.take_back(now, true);
         if (!upper_.fits_fill(unit)) continue;
       }
       block.ready.erase(i);
       --mine.ready;
+      if (!units_.optional(unit)) {
+        --waiting_;
+        latest_ = std::max(latest_, now + duration);
+      }
       mine.started.push_back({unit, now, upper_.next_number()});
       upper_.start_fill(unit, now);
       return;

@@ -55,6 +55,7 @@ class Fills {
   void decide(std::uint32_t lane, Ticks now);
   bool stays_idle(std::uint32_t lane, Ticks until);
   bool takes(OpId unit) const;
+  bool is_too_late(OpId unit, Ticks end) const;
 
   const Units& units_;
   std::vector<Readiness>& readiness_;
@@ -65,6 +66,9 @@ class Fills {
   /// Index into Upper::ended of the first end not heard of.
   std::size_t heard_ = 0;
   std::vector<std::uint32_t> candidates_;
+  /// Units of fills that are not optional: those that have not started, and the latest end of the others.
+  std::uint32_t waiting_ = 0;
+  Ticks latest_ = 0;
 };
 
 }  // namespace stave

@@ -146,6 +146,7 @@ void append_stuck(const Units& units, const std::vector<Started>& started, Devic
   std::unordered_set<std::uint32_t> entered;
   for (const OrderBlock& block : schedule.orders[d].blocks) {
     for (OpId next : block.ops) {
+      if (block.kind == OrderKind::Fill && schedule.ops.kind(next).optional) continue;
       open.push_back({next, false});
       while (!open.empty()) {
         const auto [unit, expanded] = open.back();
@@ -216,8 +217,13 @@ std::optional<Table> order(const Schedule& schedule, const Costs& costs, Diagnos
     while (upper.next_moment()) upper.step();
 
   std::uint32_t started = 0;
-  for (std::uint32_t lane = 0; lane < units->lanes().size(); ++lane)
-    started += static_cast<std::uint32_t>(upper.started(lane).size() + (fills ? fills->started(lane).size() : 0));
+  const auto count = [&](const std::vector<Started>& all) {
+    for (const Started& each : all) started += units->must_run(each.unit);
+  };
+  for (std::uint32_t lane = 0; lane < units->lanes().size(); ++lane) {
+    count(upper.started(lane));
+    if (fills) count(fills->started(lane));
+  }
   const bool finished = started == units->count();
   if (!finished && is_stopped_by_limit(*units, upper, sink)) return std::nullopt;
 

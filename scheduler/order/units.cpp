@@ -106,7 +106,7 @@ bool Units::place_units() {
                               static_cast<std::uint16_t>(b),
                               kind_of(unit),
                               fill};
-        ++count_;
+        count_ += must_run(unit);
         if (next_pair < block.pairs.size() && block.pairs[next_pair] == i) {
           ++next_pair;
           if (partners_.empty()) partners_.assign(ops.size(), OpId());

@@ -40,7 +40,9 @@ class Units {
   static std::optional<Units> make(const Schedule& schedule, const Costs& costs);
 
   const Schedule& schedule() const { return *schedule_; }
+  /// Those that must run: all but the optional ones of fills.
   std::uint32_t count() const { return count_; }
+  bool must_run(OpId unit) const { return !optional(unit) || !infos_[unit.value].fill; }
   bool has_fills() const { return has_fills_; }
 
   /// Needs of a unit that others satisfy. Shape: one an op number; 0 for ops that are no unit.
@@ -70,6 +72,8 @@ class Units {
     if (partner(unit).valid()) return costs_->of_pair(unit);
     return of(costs_->kinds[KindId(infos_[unit.value].kind)], unit);
   }
+
+  bool optional(OpId unit) const { return schedule_->ops.kinds()[KindId(infos_[unit.value].kind)].optional; }
 
   /// The computing of every device, by its number, then the streams beside them.
   struct Lane {

@@ -39,9 +39,24 @@ Upper::Upper(const Units& units, std::vector<Readiness>& readiness) : units_(uni
           before = &unit;
         }
       }
+      if (written->kind != OrderKind::Fill)
+        for (std::size_t i = 0; i < written->ops.size(); i += units.partner(written->ops[i]).valid() ? 2 : 1)
+          waiting_ += !units.optional(written->ops[i]);
       to.blocks.push_back(std::move(block));
     }
   }
+}
+
+bool Upper::goes_on(Ticks time) const {
+  if (waiting_ > 0) return true;
+  for (const Lane& each : lanes_)
+    for (std::size_t i = each.started.size(); i-- > 0;) {
+      const Started& last = each.started[i];
+      if (units_.optional(last.unit)) continue;
+      if (last.start + units_.duration(last.unit) >= time) return true;
+      break;
+    }
+  return false;
 }
 
 std::optional<Ticks> Upper::next_moment() {
@@ -185,6 +200,7 @@ void Upper::start(std::uint32_t lane, Block& block, OpId unit, Ticks time) {
     note(ChangeKind::StartedAny, unit, mine.until);
   }
   take(unit);
+  waiting_ -= !units_.optional(unit);
   mine.running = unit;
   mine.until = time + units_.duration(unit);
   mine.started.push_back({unit, time, next_number()});
@@ -242,6 +258,7 @@ void Upper::undo(const Change& change) {
       else
         (takes(limits, unit) ? block.takers : block.free).insert(place.rank);
       untake(unit);
+      waiting_ += !units_.optional(unit);
       mine.running = OpId();
       mine.until = change.time;
       mine.started.pop_back();

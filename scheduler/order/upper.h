@@ -67,6 +67,9 @@ class Upper {
   /// End of the last fill that was started on a lane.
   Ticks fill_until(std::uint32_t lane) const { return lanes_[lane].fill_until; }
   std::uint64_t next_number() { return number_++; }
+  /// Whether, as far as it has run, work that must be done remains at `time`: an op of a list or `any` that has not
+  /// started, or ends then or later. Optional ops are no such work.
+  bool goes_on(Ticks time) const;
 
   /// Device `d` has a list whose next op is ready and held back by the device's limit.
   std::optional<OpId> held_by_limit(DeviceId d) const;
@@ -141,6 +144,8 @@ class Upper {
   std::vector<Ended> ended_;
   std::vector<std::uint32_t> dirty_;
   std::uint64_t number_ = 0;
+  /// Units of lists and `any` that are not optional and have not started.
+  std::uint32_t waiting_ = 0;
   bool begun_ = false;
   Journal<Change> journal_;
 };
