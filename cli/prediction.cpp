@@ -32,7 +32,10 @@ Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double uni
     ticks = fits ? static_cast<Ticks>(std::llround(ns)) : 0;
   };
   for (KindTicks& kind : result.kinds) std::for_each(kind.values.begin(), kind.values.end(), convert);
-  std::for_each(result.message.begin(), result.message.end(), convert);
+  result.message = costs.message.map<Ticks>([&](Ticks ticks) {
+    convert(ticks);
+    return ticks;
+  });
   double sum = 0;
   for (const Ticks ticks : node_costs(program, result)) sum += static_cast<double>(ticks);
   if (!fits || sum >= kMostNs) return Failure{"the costs of this schedule add up to more than a hundred years"};
@@ -43,7 +46,10 @@ std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns) {
   std::vector<Ticks> result;
   result.reserve(program.nodes());
   for (OpId op : program.table.entries) result.push_back(costs_ns.of(program.table.ops, op));
-  for (const Message& message : program.messages) result.push_back(costs_ns.message[message.payload]);
+  for (const Message& message : program.messages) {
+    const Edge& edge = program.edges[message.edge.value];
+    result.push_back(costs_ns.message.of(message.payload, edge.source.value, edge.target.value));
+  }
   return result;
 }
 

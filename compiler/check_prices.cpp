@@ -74,13 +74,9 @@ class Lines {
     if (binding == nullptr || binding->meaning != Resolver::Meaning::Op) {
       const auto payload = std::find(code_.payloads.begin() + 1, code_.payloads.end(), name);
       if (family == Family::Cost && (name == "message" || payload != code_.payloads.end())) {
-        if (target.kind == ExprKind::Call) {
-          not_yet(target.span, "a cost of messages between two named devices");
-          return false;
-        }
         code.target = name == "message" ? ValueCode::Target::AllMessages : ValueCode::Target::Message;
         code.message = name;
-        return true;
+        return target.kind == ExprKind::Name || find_link(target, code);
       }
       if (family == Family::Memory && name == "weights") return find_weights(target, code);
       return unknown_target(target, family);
@@ -124,6 +120,17 @@ class Lines {
                     fmt::format("`{}` has {} indices, not {}", op.name, op.indices.size(), target.operands.size()), "",
                     {op.name_span, "declared here"});
     return false;
+  }
+
+  bool find_link(const Expr& target, ValueCode& code) {
+    const auto is_name = [&](ExprId id) { return ast_[id].kind == ExprKind::Name; };
+    if (target.operands.size() != 2 || !std::all_of(target.operands.begin(), target.operands.end(), is_name)) {
+      resolver_.error("argument-count", target.span,
+                      "a message has two indices, new names for the device that sends it and the one that receives it");
+      return false;
+    }
+    for (const ExprId id : target.operands) code.slots.push_back(resolver_.declare_slot(ast_[id].name));
+    return true;
   }
 
   bool find_weights(const Expr& target, ValueCode& code) {

@@ -70,7 +70,7 @@ enum class TermKind : std::uint8_t {
   Letter,   // the one cost of ops[target]
   CostOf,   // the cost of ops[target] (operands)
   PairCost, // the one cost of the pair of operands 0 and 1, both OpName
-  Message,  // the cost of a message; target is a payload, or kNone for the one cost of all
+  Message,  // the cost of a message; target is a payload, or kNone for the one cost of all; operands: its two devices
   Metric,   // Metric(target) of the operands
   OpName,   // ops[target], as an argument of `count`
   Cause,    // IdleCause(target), as an argument of `idle`
@@ -214,7 +214,8 @@ struct ValueCode {
   /// Pair: the other op.
   std::uint32_t other = 0;
   std::string message;
-  /// One for each index of the op, or of the weights (its stage); empty in the form without indices.
+  /// One for each index of the op, of the weights (a stage), or of a message (its two devices); empty in the form without
+  /// indices.
   std::vector<std::uint32_t> slots;
   /// Whether the value depends on that index.
   std::vector<bool> used;

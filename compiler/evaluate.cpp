@@ -467,7 +467,12 @@ Datum Evaluator::spoken(const Term& term, TermId id) {
     case TermKind::PairCost:
       return Datum::number(
           spoken_->pair(code_[operand(term, 0)].target, code_[operand(term, 1)].target, span));
-    case TermKind::Message: return Datum::number(spoken_->message(term.target, span));
+    case TermKind::Message: {
+      if (term.count == 0) return Datum::number(spoken_->message(term.target, span));
+      const std::uint32_t source = index(operand(term, 0), "device", devices());
+      const std::uint32_t target = index(operand(term, 1), "device", devices());
+      return Datum::number(spoken_->message(term.target, source, target, span));
+    }
     case TermKind::Metric: return Datum::number(spoken_->metric(id));
     default: break;
   }

@@ -28,6 +28,8 @@ class Spoken {
   virtual Rational cost(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span) = 0;
   virtual Rational pair(std::uint32_t op, std::uint32_t other, Span span) = 0;
   virtual Rational message(std::uint32_t payload, Span span) = 0;
+  /// Of a message from one device to another.
+  virtual Rational message(std::uint32_t payload, std::uint32_t source, std::uint32_t target, Span span) = 0;
   virtual Rational metric(TermId term) = 0;
 };
 

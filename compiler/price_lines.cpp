@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "core/check.h"
@@ -13,6 +14,9 @@ namespace stave {
 namespace {
 
 using Index = std::array<std::uint32_t, kMaxIndices>;
+
+/// Most costs of messages by devices, over all lines.
+constexpr std::uint64_t kMaxLinks = std::uint64_t(1) << 24;
 
 IndexedValues uniform(Rational value) {
   IndexedValues result;
@@ -133,13 +137,17 @@ class Lines {
       case ValueCode::Target::Pair: return;
       case ValueCode::Target::AllMessages:
       case ValueCode::Target::Message: {
+        if (std::find(line.used.begin(), line.used.end(), true) != line.used.end()) {
+          links(line);
+          return;
+        }
         const IndexedValues one = values(line, {});
         if (one.values[0] < Rational(0))
           refuse(line, one, 0, "negative-cost",
                  fmt::format("the cost of a message is {}; none may be below 0", one.values[0].text()));
         for (std::size_t p = 0; p < code_.payloads.size(); ++p)
           if (line.target == ValueCode::Target::AllMessages || code_.payloads[p] == line.message) {
-            result_.message[p] = one.values[0];
+            result_.message.set(p, one.values[0]);
             result_.message_span[p] = code_.spans[line.value];
           }
         return;
@@ -147,6 +155,50 @@ class Lines {
       case ValueCode::Target::Weights: break;
     }
     STAVE_CHECK(false, "a cost of weights");
+  }
+
+  /// The cost of a message from every device to every other.
+  void links(const ValueCode& line) {
+    const std::uint32_t devices = evaluator_.devices();
+    pairs_ += std::uint64_t(devices) * devices;
+    if (pairs_ > kMaxLinks)
+      evaluator_.fail("too-many", line.target_span,
+                      fmt::format("the costs of messages between two of {} devices: {} in all, and at most {} can be",
+                                  devices, pairs_, kMaxLinks));
+    MessageCosts<Rational>::Links each(std::size_t(devices) * devices);
+    evaluator_.add_budget(each.size());
+    evaluator_.enter_loop(line.slots[0]);
+    evaluator_.enter_loop(line.slots[1]);
+    std::optional<Rational> one;
+    bool alike = true;
+    for (std::uint32_t a = 0; a < devices; ++a)
+      for (std::uint32_t b = 0; b < devices; ++b) {
+        if (a == b) continue;
+        const Arena::Mark mark = evaluator_.arena().mark();
+        evaluator_.set(line.slots[0], Datum::whole(a));
+        evaluator_.set(line.slots[1], Datum::whole(b));
+        evaluator_.step(line.target_span);
+        const Rational value = evaluator_.number(line.value);
+        if (value < Rational(0))
+          evaluator_.fail("negative-cost", code_.spans[line.value],
+                          fmt::format("the cost of a message is {}; none may be below 0", value.text()),
+                          fmt::format("this is {}", value.text()));
+        evaluator_.arena().release(mark);
+        each[std::size_t(a) * devices + b] = value;
+        alike = alike && (!one || *one == value);
+        one = value;
+      }
+    evaluator_.leave_loop();
+    evaluator_.leave_loop();
+    const auto shared = std::make_shared<const MessageCosts<Rational>::Links>(std::move(each));
+    for (std::size_t p = 0; p < code_.payloads.size(); ++p) {
+      if (line.target != ValueCode::Target::AllMessages && code_.payloads[p] != line.message) continue;
+      if (alike)
+        result_.message.set(p, one.value_or(0));
+      else
+        result_.message.set_links(p, devices, shared);
+      result_.message_span[p] = code_.spans[line.value];
+    }
   }
 
   void memory(const ValueCode& line, std::vector<bool>& has) {
@@ -272,6 +324,8 @@ class Lines {
   const World& world_;
   const Code& code_;
   CostSet result_;
+  /// Pairs of devices over all lines.
+  std::uint64_t pairs_ = 0;
 };
 
 }  // namespace
@@ -340,10 +394,23 @@ Rational Letters::pair(std::uint32_t op, std::uint32_t other, Span span) {
 }
 
 Rational Letters::message(std::uint32_t payload, Span span) {
-  if (payload != kNoSlot) return costs_.message[payload];
-  for (Rational each : costs_.message)
-    if (each != costs_.message.front()) not_one_number("message", span);
-  return costs_.message.front();
+  const std::size_t first = payload == kNoSlot ? 0 : payload;
+  const std::size_t last = payload == kNoSlot ? costs_.message.size() : first + 1;
+  for (std::size_t p = first; p < last; ++p)
+    if (costs_.message.by_link(p) || costs_.message[p] != costs_.message[first])
+      not_one_number(payload == kNoSlot ? "message" : evaluator_.code().payloads[payload], span);
+  return costs_.message[first];
+}
+
+Rational Letters::message(std::uint32_t payload, std::uint32_t source, std::uint32_t target, Span span) {
+  if (source == target)
+    evaluator_.fail("index-outside", span, fmt::format("there is no message from device {} to itself", source));
+  const std::size_t first = payload == kNoSlot ? 0 : payload;
+  const std::size_t last = payload == kNoSlot ? costs_.message.size() : first + 1;
+  const Rational result = costs_.message.of(first, source, target);
+  for (std::size_t p = first; p < last; ++p)
+    if (costs_.message.of(p, source, target) != result) not_one_number("message", span);
+  return result;
 }
 
 Rational Letters::metric(TermId) {

@@ -11,7 +11,7 @@ namespace stave {
 
 /// A later line replaces an earlier one; a letter in a line stands for the cost of the lines above it. A fused op costs
 /// the sum of its parts, and takes and gives back what they do, unless a line says otherwise.
-/// Cost: an evaluation for each value of the indices that a line uses. Errors: a diagnostic, and Stop.
+/// Cost: an evaluation for each value of the indices that a line uses, so for every two devices. Errors: a diagnostic, and Stop.
 CostSet price_lines(Evaluator& evaluator, const World& world);
 
 /// Costs that `expect` and cost lines ask for by the letter of an op: the one number that it has.
@@ -25,6 +25,7 @@ class Letters : public Spoken {
   /// A line for the pair may use any cost of the file: it is tried after all others.
   Rational pair(std::uint32_t op, std::uint32_t other, Span span) override;
   Rational message(std::uint32_t payload, Span span) override;
+  Rational message(std::uint32_t payload, std::uint32_t source, std::uint32_t target, Span span) override;
   Rational metric(TermId term) override;
 
  protected:

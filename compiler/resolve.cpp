@@ -276,11 +276,9 @@ TermId Resolver::resolve_name(const Expr& expr, Speaks speaks, std::uint32_t dep
     error("misplaced", expr.span, fmt::format("`{}` is known of the result, and so in an `expect` only", name));
     return TermId();
   }
-  if (speaks != Speaks::Plain) {
-    if (name == kMessageName) return make(TermKind::Message, expr.span, kNoSlot, {});
-    for (std::uint32_t p = 1; p < code_.payloads.size(); ++p)
-      if (code_.payloads[p] == name) return make(TermKind::Message, expr.span, p, {});
-  }
+  if (speaks != Speaks::Plain)
+    if (const std::optional<std::uint32_t> number = payload(name))
+      return make(TermKind::Message, expr.span, *number, {});
   if (find_builtin(name) != nullptr) {
     error("function-name", expr.span, fmt::format("`{}` is a function: its values are missing", name), "", {},
           fmt::format("write `{}(...)`", name));
@@ -288,6 +286,13 @@ TermId Resolver::resolve_name(const Expr& expr, Speaks speaks, std::uint32_t dep
   }
   unknown(expr.name, speaks, "name");
   return TermId();
+}
+
+std::optional<std::uint32_t> Resolver::payload(const std::string& name) const {
+  if (name == kMessageName) return kNoSlot;
+  const auto found = std::find(code_.payloads.begin() + 1, code_.payloads.end(), name);
+  if (found == code_.payloads.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - code_.payloads.begin());
 }
 
 TermId Resolver::resolve_call(const Expr& expr, Speaks speaks, std::uint32_t depth) {
@@ -317,6 +322,16 @@ TermId Resolver::resolve_call(const Expr& expr, Speaks speaks, std::uint32_t dep
     std::vector<TermId> operands;
     for (ExprId operand : expr.operands) operands.push_back(resolve(operand, speaks, depth + 1));
     return make(builtin->term, expr.span, 0, operands);
+  }
+  if (const std::optional<std::uint32_t> number = payload(name); number && speaks != Speaks::Plain) {
+    if (expr.operands.size() != 2) {
+      error("argument-count", expr.span,
+            fmt::format("a message has two devices, the one that sends it and the one that receives it, not {}",
+                        expr.operands.size()));
+      return TermId();
+    }
+    const TermId source = resolve(expr.operands[0], speaks, depth + 1);
+    return make(TermKind::Message, expr.span, *number, {source, resolve(expr.operands[1], speaks, depth + 1)});
   }
   if (const MetricInfo* metric = find_metric(name)) {
     if (speaks == Speaks::OfResult) return resolve_metric(expr, *metric, depth);

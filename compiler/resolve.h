@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,8 @@ class Resolver {
   TermId resolve_pair_cost(const Expr& expr, Speaks speaks);
   TermId resolve_name(const Expr& expr, Speaks speaks, std::uint32_t depth);
   TermId resolve_call(const Expr& expr, Speaks speaks, std::uint32_t depth);
+  /// The payload that a name means: kNoSlot for any of them; none if it means no message.
+  std::optional<std::uint32_t> payload(const std::string& name) const;
   TermId resolve_metric(const Expr& expr, const MetricInfo& metric, std::uint32_t depth);
   TermId resolve_function(const Expr& expr, const Binding& binding, Speaks speaks, bool as_op, std::uint32_t depth);
   TermId resolve_op(ExprId id, std::uint32_t depth);

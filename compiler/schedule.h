@@ -13,6 +13,7 @@
 #include "compiler/rational.h"
 #include "compiler/indexed_values.h"
 #include "core/ids.h"
+#include "core/message_costs.h"
 #include "core/op_set.h"
 #include "core/program.h"
 #include "core/sizes.h"
@@ -78,7 +79,7 @@ struct CostSet {
   /// Of every overlapped pair that stands in the order, by rising first op.
   std::vector<PairCost> pairs;
   /// Of a message between two devices, by payload (Schedule::payloads).
-  std::vector<Rational> message;
+  MessageCosts<Rational> message;
   /// The values that gave them, where the file or the command line says them.
   IdVector<KindId, Span> duration_span;
   std::vector<Span> message_span;

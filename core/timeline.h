@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/message_costs.h"
 #include "core/ticks.h"
 
 namespace stave {
@@ -14,8 +15,8 @@ namespace stave {
 struct Starts {
   std::vector<Ticks> start;
   std::vector<Ticks> end;
-  /// What a message takes, by payload, in the costs that made these times.
-  std::vector<Ticks> message;
+  /// What messages take in the costs that made these times.
+  MessageCosts<Ticks> message;
 };
 
 /// Shape: start[n], end[n] for every NodeId n of the Program: table positions first, then messages. Unit: ticks.

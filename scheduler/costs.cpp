@@ -40,9 +40,20 @@ std::optional<Span> first_refused(const Schedule& schedule, Visit&& visit) {
   }
   for (const PairCost& pair : costs.pairs)
     if (!visit(pair.duration, 1)) return pair.span;
-  for (std::size_t p = 0; p < costs.message.size(); ++p)
-    if (!visit(costs.message[p], schedule.needs.items.size()))
-      return p < costs.message_span.size() ? costs.message_span[p] : Span();
+  const MessageCosts<Rational>::Links* last = nullptr;
+  for (std::size_t p = 0; p < costs.message.size(); ++p) {
+    const Span span = p < costs.message_span.size() ? costs.message_span[p] : Span();
+    Rational most = costs.message.by_link(p) ? Rational(0) : costs.message[p];
+    if (costs.message.by_link(p)) {
+      const MessageCosts<Rational>::Links& links = *costs.message.links(p);
+      for (Rational each : links) {
+        if (&links != last && !visit(each, 0)) return span;
+        most = std::max(most, each);
+      }
+      last = &links;
+    }
+    if (!visit(most, schedule.needs.items.size())) return span;
+  }
   return std::nullopt;
 }
 
@@ -98,7 +109,8 @@ std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink) {
   }
   for (const PairCost& pair : schedule.costs.pairs)
     costs.pairs.push_back({pair.first, static_cast<Ticks>(in_ticks(pair.duration))});
-  for (Rational value : schedule.costs.message) costs.message.push_back(static_cast<Ticks>(in_ticks(value)));
+  costs.message =
+      schedule.costs.message.map<Ticks>([&](Rational value) { return static_cast<Ticks>(in_ticks(value)); });
   return costs;
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/diagnostics.h"
 #include "compiler/schedule.h"
 #include "core/ids.h"
+#include "core/message_costs.h"
 #include "core/op_set.h"
 #include "core/table.h"
 #include "core/ticks.h"
@@ -33,8 +34,7 @@ struct Costs {
   /// The tick is the longest for which every cost is whole.
   Ticks ticks_per_unit = 1;
   IdVector<KindId, KindTicks> kinds;
-  /// By payload.
-  std::vector<Ticks> message;
+  MessageCosts<Ticks> message;
 
   /// Of an overlapped pair, by its first op; sorted.
   std::vector<std::pair<OpId, Ticks>> pairs;

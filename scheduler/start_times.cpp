@@ -27,7 +27,12 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
         ready = std::max(ready, times.end[before]);
       needs.for_each(position, [&](std::uint32_t at, std::uint16_t payload) {
         const bool here = at >= table.first[d] && at < table.first[d + 1];
-        ready = std::max(ready, times.end[at] + (here ? 0 : costs.message[payload]));
+        if (!here) {
+          const std::uint32_t from = costs.message.by_link(payload) ? schedule.device_of[table.entries[at].value] : d;
+          ready = std::max(ready, times.end[at] + costs.message.of(payload, from, d));
+        } else {
+          ready = std::max(ready, times.end[at]);
+        }
       });
     }
     const Ticks end = ready + costs.of_block(table, block);

@@ -196,7 +196,10 @@ void Builder::send(std::uint32_t leader) {
   SlotPool& pool = pools_[reader.payload];
   pool[draft.out_slot].message = leader;
   ++pool[draft.out_slot].messages;
-  pool.read(draft.out_slot, starts_ ? starts_->end[reader.producer] + starts_->message[reader.payload] : 0);
+  const std::uint32_t source = program_.edges[draft.edge.value].source.value;
+  pool.read(draft.out_slot, starts_ ? starts_->end[reader.producer] +
+                                          starts_->message.of(reader.payload, source, reader.device)
+                                    : 0);
 }
 
 void Builder::receive(std::uint32_t leader) {

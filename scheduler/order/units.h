@@ -85,7 +85,7 @@ class Units {
   /// The lanes of a device. Shape: [device].
   const std::vector<std::uint32_t>& lanes_of(DeviceId device) const { return lanes_of_[device]; }
   Ticks message(DeviceId from, DeviceId to, std::uint16_t payload) const {
-    return from == to ? 0 : costs_->message[payload];
+    return from == to ? 0 : costs_->message.of(payload, from.value, to.value);
   }
 
   /// What a unit takes of its device's limits when it starts, and gives back when it ends. Index: 0 activations, 1 memory.

@@ -2,7 +2,7 @@
 # Every line of figures.txt: the claim, added to the schedule as an `expect`, must hold.
 #
 #   figures.sh STAVE
-set -u
+set -uf
 stave=$1
 cd -- "$(dirname -- "$(readlink -f -- "$0")")/../.."
 wrong=0 tried=0

@@ -162,6 +162,8 @@ TEST_CASE("the order equals the specification on random schedules, costs and lim
       for (std::uint32_t i = 0; i < stages * microbatches; ++i) values.values.push_back(Rational(upto(k == 2 ? 0 : 1, 7)));
       if (upto(0, 1) == 1) schedule.costs.duration[KindId(k)] = values;
     }
+    for (std::size_t payload : {1, 2})
+      if (upto(0, 2) == 0) test::set_link_costs(schedule, payload, [&] { return upto(0, 4); });
     if (upto(0, 3) == 0)
       for (DeviceOrder& each : schedule.orders) each.blocks[0].kind = OrderKind::List;
     if (upto(0, 3) == 0)

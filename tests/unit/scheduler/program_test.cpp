@@ -149,6 +149,7 @@ TEST_CASE("random tables: the program finishes unbuffered, keeps its promises, a
     Schedule schedule = test::training(1 + below(4), 1 + below(3), 1 + below(7),
                                        {.f = below(4), .i = below(3), .w = below(3), .message = below(3)});
     schedule.costs.message[2] = below(3);
+    if (seed % 3 == 0) test::set_link_costs(schedule, 1, [&] { return below(4); });
     const Table table = test::random_table(schedule, seed);
     Diagnostics sink;
     REQUIRE(verify(schedule, table, sink));

@@ -157,8 +157,9 @@ class ReferenceOrder {
       for (const Dependency& need : schedule_.needs[part.value]) {
         if (std::find(parts.begin(), parts.end(), need.op) != parts.end()) continue;
         if (world.end[need.op.value] < 0) return std::nullopt;
-        const bool here = schedule_.device_of[need.op.value] == schedule_.device_of[op.value];
-        time = std::max(time, world.end[need.op.value] + (here ? 0 : costs_.message[need.payload]));
+        const std::uint16_t from = schedule_.device_of[need.op.value];
+        const std::uint16_t to = schedule_.device_of[op.value];
+        time = std::max(time, world.end[need.op.value] + (from == to ? 0 : costs_.message.of(need.payload, from, to)));
       }
     return time;
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -41,6 +43,14 @@ inline void set_costs(Schedule& schedule, TrainingCosts costs) {
   schedule.costs.message.assign(schedule.payloads.size(), costs.message);
   schedule.costs.memory_taken = all(1, 0, 0, 0);
   schedule.costs.memory_given = all(0, rational(1, 2), rational(1, 2), 1);
+}
+
+/// A cost of its own from every device to every other, for one payload.
+inline void set_link_costs(Schedule& schedule, std::size_t payload, const std::function<std::uint32_t()>& cost) {
+  MessageCosts<Rational>::Links links(std::size_t(schedule.devices) * schedule.devices);
+  for (Rational& each : links) each = cost();
+  schedule.costs.message.set_links(payload, schedule.devices,
+                                   std::make_shared<const MessageCosts<Rational>::Links>(std::move(links)));
 }
 
 /// P devices, V stages on each, M microbatches; kinds F, I, W, B in this order, payloads "", activation, gradient.
