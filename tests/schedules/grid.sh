@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every file of the library over every P in 1..12 and M in 1..40 that its `require` admits: at the file's own costs, and
-# at random whole ones with and without messages. Nothing is stuck, every `expect` is true.
+# A file of the library over every P to 8 and M to 32 that its `require` admits, and chunks, waves, slices, groups and
+# steps to 4: at the file's own costs, at random whole ones, and at those with messages. Nothing is stuck, every `expect`
+# is true.
 #
 #   grid.sh STAVE FILE [SEED]
 set -u
@@ -10,14 +11,28 @@ seed=${3:-$(date +%s)}
 RANDOM=$seed
 echo "seed $seed"
 
+# What varies, of the parameters that the file has. A group of interleaved 1F1B has P microbatches or more, and SlimPipe
+# takes slices by the P.
+declare -A last=([P]=8 [M]=32 [V]=4 [waves]=4 [Q]=4 [k]=4 [g]=4 [N]=8 [steps]=3 [clients]=8 [budget]=16)
+[[ $file == */slimpipe.sched ]] && last[Q]=8
+parameters=$(sed -n '/^schedule /,/)/p' "$file" | tr -d '\n' | sed 's/^[^(]*(//; s/\[[^]]*\]//g')
+over=()
+while IFS='=' read -r name _; do
+  name=${name//[[:space:]]/}
+  [[ -n ${last[$name]:-} ]] && over+=(--over "$name=1..${last[$name]}")
+done < <(tr ',' '\n' <<<"$parameters")
+[[ ${over[*]} == "--over P=1..8 --over M=1..32" ]] && over=(--over P=1..12 --over M=1..40)
+((${#over[@]} > 0)) || { echo "no parameter of $file varies"; exit 1; }
+
 grid() {
-  "$stave" check "$file" --over P=1..12 --over M=1..40 "$@" && return 0
-  echo "failed with: $*"
+  "$stave" check "$file" "${over[@]}" "$@" && return 0
+  echo "failed with: ${over[*]} $*"
   exit 1
 }
 
 grid
-for messages in 0 0 1 1 1; do
+grid --cost F=2,I=1,W=1
+for messages in 0 0 1 1; do
   f=$((RANDOM % 20 + 1)) i=$((RANDOM % 20 + 1)) w=$((RANDOM % 20 + 1))
-  grid --cost "F=$f,I=$i,W=$w,message=$((messages * (RANDOM % 6)))"
+  grid --cost "F=$f,I=$i,W=$w,message=$((messages * (RANDOM % 6 + 1)))"
 done
