@@ -1,7 +1,9 @@
 #include "cli/prediction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 namespace stave {
 namespace {
@@ -17,6 +19,18 @@ std::array<std::uint32_t, kMaxIndices> dense_stride(const OpKind& kind) {
     step *= kind.indices[i].extent;
   }
   return stride;
+}
+
+/// Gives every overlapped pair of a table the length that `length(first, second)` says of its positions.
+template <class Length>
+void set_pairs(const Table& table, Costs& costs, const Length& length) {
+  costs.pairs.clear();
+  for (std::size_t i = 0; i < table.blocks.size(); ++i) {
+    const auto block = table.blocks[i];
+    if (table.device_of(block[0]) != table.device_of(block[1])) continue;
+    costs.pairs.emplace_back(table.entries[block[0]], length(block[0], block[1]));
+  }
+  std::sort(costs.pairs.begin(), costs.pairs.end());
 }
 
 }  // namespace
@@ -36,6 +50,7 @@ Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double uni
     convert(ticks);
     return ticks;
   });
+  for (auto& [first, ticks] : result.pairs) convert(ticks);
   double sum = 0;
   for (const Ticks ticks : node_costs(program, result)) sum += static_cast<double>(ticks);
   if (!fits || sum >= kMostNs) return Failure{"the costs of this schedule add up to more than a hundred years"};
@@ -45,7 +60,11 @@ Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double uni
 std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns) {
   std::vector<Ticks> result;
   result.reserve(program.nodes());
-  for (OpId op : program.table.entries) result.push_back(costs_ns.of(program.table.ops, op));
+  const Table& table = program.table;
+  for (OpId op : table.entries) result.push_back(costs_ns.of(table.ops, op));
+  // What runs as one takes what it takes together.
+  for (std::size_t i = 0; i < table.blocks.size(); ++i)
+    for (std::uint32_t position : table.blocks[i]) result[position] = costs_ns.of_block(table, table.blocks[i]);
   for (const Message& message : program.messages) {
     const Edge& edge = program.edges[message.edge.value];
     result.push_back(costs_ns.message.of(message.payload, edge.source.value, edge.target.value));
@@ -66,6 +85,9 @@ Costs own_lengths(const Program& program, const Timeline& measured, const Costs&
     result.kinds[kind].values[op.value - ops.kinds()[kind].first] =
         measured.end[position] - measured.start[position];
   }
+  set_pairs(program.table, result, [&](std::uint32_t first, std::uint32_t) {
+    return measured.end[first] - measured.start[first];
+  });
   return result;
 }
 
@@ -73,6 +95,7 @@ Costs median_lengths(const Program& program, const std::vector<MedianLength>& me
   Costs result = costs_ns;
   const OpSet& ops = program.table.ops;
   for (const MedianLength& median : medians) {
+    if (median.with.valid()) continue;
     const OpKind& kind = ops.kinds()[median.kind];
     KindTicks& ticks = result.kinds[median.kind];
     if (!median.stage.valid()) {
@@ -87,6 +110,16 @@ Costs median_lengths(const Program& program, const std::vector<MedianLength>& me
     if (ticks.values.size() != stages || ticks.stride != stride) ticks = {std::vector<Ticks>(stages, 0), stride};
     ticks.values[median.stage.value] = median.length_ns;
   }
+  std::map<std::array<std::uint32_t, 4>, Ticks> of_pairs;
+  for (const MedianLength& median : medians)
+    if (median.with.valid())
+      of_pairs[{median.kind.value, median.stage.value, median.with.value, median.with_stage.value}] = median.length_ns;
+  set_pairs(program.table, result, [&](std::uint32_t first, std::uint32_t second) {
+    const OpId a = program.table.entries[first];
+    const OpId b = program.table.entries[second];
+    const auto at = of_pairs.find({ops.kind_of(a).value, ops.stage(a), ops.kind_of(b).value, ops.stage(b)});
+    return at == of_pairs.end() ? 0 : at->second;
+  });
   return result;
 }
 

@@ -74,28 +74,41 @@ bool Execution::reduce(Team& team, std::uint32_t position, Ticks ready) {
 
 bool Execution::compute(Team& team, std::uint32_t position, Ticks ready) {
   if (plan_.work[position] == Work::Reduce) return reduce(team, position, ready);
-  const bool is_wait = plan_.work[position] == Work::Wait;
-  Ticks& start = timeline_.start[position];
-  Ticks& end = timeline_.end[position];
-  if (options_.clock == Clock::Virtual) {
-    start = ready;
-    if (is_wait) {
-      end = start + cost(NodeId(position));
-      return run_op(team, position);
-    }
-    cores_.acquire();
-    const Ticks before = thread_cpu_ns();
-    const bool ran = run_op(team, position);
-    const Ticks after = thread_cpu_ns();
-    cores_.release();
-    end = start + (after - before);
-    return ran && !team.stopped();
+  const std::uint32_t last = position + plan_.together[position] - 1;
+  const auto run_all = [&] {
+    for (std::uint32_t each = position; each <= last; ++each)
+      if (!run_op(team, each)) return false;
+    return true;
+  };
+  // What is not computed lasts its cost: of a pair, each op's cost is that of both.
+  bool computes = false;
+  Ticks wait = 0;
+  for (std::uint32_t each = position; each <= last; ++each) {
+    computes = computes || plan_.work[each] != Work::Wait;
+    if (plan_.work[each] == Work::Wait) wait = std::max(wait, cost(NodeId(each)));
   }
-  if (!wait_until(team, ready)) return false;
-  start = now_ns() - origin_;
-  if (!run_op(team, position)) return false;
-  if (is_wait && !wait_until(team, start + cost(NodeId(position)))) return false;
-  end = now_ns() - origin_;
+  Ticks start = ready;
+  Ticks end = 0;
+  if (options_.clock == Clock::Virtual) {
+    Ticks length = 0;
+    if (computes) cores_.acquire();
+    const Ticks before = computes ? thread_cpu_ns() : 0;
+    const bool ran = run_all();
+    if (computes) length = thread_cpu_ns() - before;
+    if (computes) cores_.release();
+    if (!ran || team.stopped()) return false;
+    end = start + length + wait;
+  } else {
+    if (!wait_until(team, ready)) return false;
+    start = now_ns() - origin_;
+    if (!run_all()) return false;
+    if (wait > 0 && !wait_until(team, computes ? now_ns() - origin_ + wait : start + wait)) return false;
+    end = now_ns() - origin_;
+  }
+  for (std::uint32_t each = position; each <= last; ++each) {
+    timeline_.start[each] = start;
+    timeline_.end[each] = end;
+  }
   return true;
 }
 

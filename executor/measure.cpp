@@ -1,8 +1,8 @@
 #include "executor/measure.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <utility>
 
 namespace stave {
 
@@ -11,25 +11,48 @@ namespace {
 constexpr std::size_t kMostSteps = 31;
 constexpr std::size_t kMostTimes = std::size_t{1} << 23;
 
+constexpr std::uint32_t kAlone = UINT32_MAX;
+constexpr std::uint32_t kSecond = UINT32_MAX - 1;
+
+// For every position the op that its overlapped pair has beside it; kSecond for that one, kAlone for all others. Empty
+// if there are no pairs.
+std::vector<std::uint32_t> seconds_of(const Table& table) {
+  if (table.blocks.size() == 0) return {};
+  std::vector<std::uint32_t> result(table.size(), kAlone);
+  for (std::uint32_t i = 0; i < table.blocks.size(); ++i) {
+    const auto block = table.blocks[i];
+    if (table.device_of(block[0]) != table.device_of(block[1])) continue;
+    result[block[0]] = block[1];
+    result[block[1]] = kSecond;
+  }
+  return result;
+}
+
 }  // namespace
 
 Ticks makespan(const Program& program, const Timeline& timeline) {
-  const std::size_t ops = program.table.size();
-  if (ops == 0) return 0;
-  Ticks first = timeline.start[0];
-  Ticks last = timeline.end[0];
-  for (std::size_t i = 0; i < ops; ++i) {
+  const Table& table = program.table;
+  Ticks first = kMaxTicks;
+  Ticks last = 0;
+  for (std::uint32_t i = 0; i < table.size(); ++i) {
+    if (table.ops.kind(table.entries[i]).optional) continue;
     first = std::min(first, timeline.start[i]);
     last = std::max(last, timeline.end[i]);
   }
-  return last - first;
+  return std::max<Ticks>(0, last - first);
 }
 
 double bubble(const Program& program, const Timeline& timeline) {
+  const Table& table = program.table;
+  const std::vector<std::uint32_t> second = seconds_of(table);
   double busy = 0;
-  for (std::size_t i = 0; i < program.table.size(); ++i)
+  for (std::uint32_t i = 0; i < table.size(); ++i) {
+    const OpKind& kind = table.ops.kind(table.entries[i]);
+    const bool counts = kind.stream.empty() && !kind.optional;
+    if (!counts || (!second.empty() && second[i] == kSecond)) continue;
     busy += static_cast<double>(timeline.end[i] - timeline.start[i]);
-  const double available = static_cast<double>(makespan(program, timeline)) * program.table.devices();
+  }
+  const double available = static_cast<double>(makespan(program, timeline)) * table.devices();
   return available > 0 ? 1 - busy / available : 0;
 }
 
@@ -50,11 +73,23 @@ Measured::Typical Measured::typical() const {
 }
 
 std::vector<MedianLength> Measured::medians() const {
-  const OpSet& ops = program_.table.ops;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Ticks>> lengths;
-  for (std::uint32_t position = 0; position < program_.table.size(); ++position) {
-    const OpId op = program_.table.entries[position];
-    std::vector<Ticks>& mine = lengths[{ops.kind_of(op).value, ops.stage(op)}];
+  const Table& table = program_.table;
+  const OpSet& ops = table.ops;
+  const std::vector<std::uint32_t> seconds = seconds_of(table);
+  // Kind and stage of the second op of a pair, then of the op itself.
+  std::map<std::array<std::uint32_t, 4>, std::vector<Ticks>> lengths;
+  for (std::uint32_t position = 0; position < table.size(); ++position) {
+    const std::uint32_t second = seconds.empty() ? kAlone : seconds[position];
+    if (second == kSecond) continue;
+    const OpId op = table.entries[position];
+    // Pairs have a first number above 0, and so come last.
+    std::array<std::uint32_t, 4> key = {0, 0, ops.kind_of(op).value, ops.stage(op)};
+    if (second != kAlone) {
+      const OpId with = table.entries[second];
+      key[0] = ops.kind_of(with).value + 1;
+      key[1] = ops.stage(with);
+    }
+    std::vector<Ticks>& mine = lengths[key];
     for (const Step& step : steps_) mine.push_back(step.timeline.end[position] - step.timeline.start[position]);
   }
   std::vector<MedianLength> result;
@@ -62,8 +97,12 @@ std::vector<MedianLength> Measured::medians() const {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
     std::ranges::nth_element(values, middle);
     MedianLength median;
-    median.kind = KindId(key.first);
-    median.stage = StageId(key.second);
+    median.kind = KindId(key[2]);
+    median.stage = StageId(key[3]);
+    if (key[0] > 0) {
+      median.with = KindId(key[0] - 1);
+      median.with_stage = StageId(key[1]);
+    }
     median.length_ns = *middle;
     median.samples = static_cast<std::uint32_t>(values.size());
     result.push_back(median);

@@ -25,7 +25,7 @@ class Measured {
     const Timeline* timeline = nullptr;
   };
   Typical typical() const;
-  /// By kind, then stage.
+  /// By kind, then stage; pairs after the ops by themselves. G that run as one count with what each took.
   std::vector<MedianLength> medians() const;
 
  private:
@@ -39,10 +39,10 @@ class Measured {
   std::deque<Step> steps_;
 };
 
-/// From the start of the first op to the end of the last. Unit: ticks.
+/// From the start of the first op to the end of the last, optional ones left out. Unit: ticks.
 Ticks makespan(const Program& program, const Timeline& timeline);
 
-/// 1 less the sum of the ops' lengths over makespan times devices; 0 if nothing took time.
+/// 1 less the sum of the lengths of what computes, streams left out and a pair taken once, over makespan times devices; 0 if nothing took time.
 double bubble(const Program& program, const Timeline& timeline);
 
 }  // namespace stave

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/lanes.h"
 #include "core/operations.h"
 
 namespace stave {
@@ -28,14 +29,18 @@ Result<void> check_sizes(const Program& p) {
   if (p.table.first.front() != 0 || p.table.first.back() != p.table.entries.size() ||
       !std::is_sorted(p.table.first.begin(), p.table.first.end()))
     return broken("its table");
+  for (OpId op : p.table.entries)
+    if (op.value >= p.table.ops.size()) return broken("an op that does not exist");
   if (p.messages.size() >= kNone - p.table.entries.size()) return broken("too many messages");
   if (!well_formed(p.waits, p.nodes())) return broken("its waits");
   if (!well_formed(p.reads, p.table.size()) || !well_formed(p.writes, p.table.size())) return broken("its data");
   if (p.stash.size() != p.table.size()) return broken("its stashes");
   if (!well_formed(p.issue, devices)) return broken("its issue order");
+  if (!well_formed(p.table.blocks, p.table.blocks.size())) return broken("its blocks");
+  if (const std::uint32_t lanes = Lanes(p.table).count(); lanes > kMaxRunLanes)
+    return Failure{"a run in one process has at most " + std::to_string(kMaxRunLanes) +
+                   " devices and streams together, not " + std::to_string(lanes)};
   if (p.slots.size() != devices || p.payloads.empty()) return broken("its slots");
-  for (OpId op : p.table.entries)
-    if (op.value >= p.table.ops.size()) return broken("an op that does not exist");
   for (NodeId n : p.waits.items)
     if (n.value >= p.nodes()) return broken("a wait for a node that does not exist");
   for (NodeId n : p.issue.items)
@@ -110,34 +115,64 @@ void find_followers(const Program& p, Plan& plan) {
     if (plan.previous[i].valid()) ++plan.pending[p.node(MessageId(i)).value];
 }
 
+// Pairs of one device; blocks over several are reductions, whose meetings follow from the ops.
+Result<void> find_pairs(const Program& p, Plan& plan) {
+  plan.together.assign(p.table.size(), 1);
+  for (std::uint32_t i = 0; i < p.table.blocks.size(); ++i) {
+    const auto block = p.table.blocks[i];
+    for (std::uint32_t position : block)
+      if (position >= p.table.size()) return broken("a block of an op that does not exist");
+    const auto is_elsewhere = [&](std::uint32_t position) { return plan.device[position] != plan.device[block[0]]; };
+    if (block.size() < 2) return broken("a block of one op");
+    if (std::ranges::any_of(block, is_elsewhere)) continue;
+    if (block.size() != 2 || block[1] != block[0] + 1 || plan.together[block[0]] != 1 ||
+        (block[0] > 0 && plan.together[block[0] - 1] != 1))
+      return broken("a pair whose ops do not stand next to each other");
+    plan.together[block[0]] = 2;
+  }
+  return {};
+}
+
 // Runs the counters of a run without running anything.
 Result<void> check_finishes(const Program& p, const Plan& plan) {
+  const Lanes lanes(p.table);
   std::vector<std::uint32_t> pending = plan.pending;
   const std::uint32_t ops = p.table.size();
+  // Entries that run as one end when the last of them may start: pairs of a lane, and reductions.
+  const auto is_second = [&](std::uint32_t position) { return position > 0 && plan.together[position - 1] == 2; };
   for (std::uint32_t position = 0; position < ops; ++position)
-    if (position != p.table.first[plan.device[position].value]) ++pending[position];
+    if (lanes.previous(position) != Lanes::kNone && !is_second(position)) ++pending[position];
+  std::vector<std::size_t> missing;
+  for (std::uint32_t i = 0; i < plan.meetings.size(); ++i) missing.push_back(plan.meetings[i].size());
+  std::vector<std::uint8_t> may_start(ops, 0);
   std::vector<NodeId> ready;
+  std::vector<NodeId> ended;
   for (std::uint32_t n = 0; n < p.nodes(); ++n)
     if (pending[n] == 0) ready.push_back(NodeId(n));
   std::uint32_t done = 0;
-  // Entries that run as one end when the last of them may start.
-  std::vector<std::size_t> missing;
-  for (std::uint32_t i = 0; i < plan.meetings.size(); ++i) missing.push_back(plan.meetings[i].size());
-  std::vector<NodeId> ended;
   const auto release = [&](NodeId n) {
     if (--pending[n.value] == 0) ready.push_back(n);
+  };
+  const auto start = [&](NodeId n) {
+    if (p.is_message(n)) return ended.push_back(n);
+    may_start[n.value] = 1;
+    const std::uint32_t first = is_second(n.value) ? n.value - 1 : n.value;
+    const std::uint32_t meeting = plan.meeting_of.empty() ? kNone : plan.meeting_of[n.value];
+    if (meeting != kNone) {
+      if (--missing[meeting] != 0) return;
+      for (std::uint32_t position : plan.meetings[meeting]) ended.push_back(NodeId(position));
+    } else if (plan.together[first] == 1) {
+      ended.push_back(n);
+    } else if (may_start[first] != 0 && may_start[first + 1] != 0) {
+      ended.push_back(NodeId(first));
+      ended.push_back(NodeId(first + 1));
+    }
   };
   while (!ready.empty() || !ended.empty()) {
     if (ended.empty()) {
       const NodeId next = ready.back();
       ready.pop_back();
-      const bool is_op = !p.is_message(next) && !plan.meeting_of.empty();
-      const std::uint32_t meeting = is_op ? plan.meeting_of[next.value] : kNone;
-      if (meeting == kNone) {
-        ended.push_back(next);
-      } else if (--missing[meeting] == 0) {
-        for (std::uint32_t position : plan.meetings[meeting]) ended.push_back(NodeId(position));
-      }
+      start(next);
       continue;
     }
     const NodeId n = ended.back();
@@ -147,14 +182,14 @@ Result<void> check_finishes(const Program& p, const Plan& plan) {
     if (p.is_message(n)) {
       const MessageId next = plan.next[p.message_of(n).value];
       if (next.valid()) release(p.node(next));
-    } else if (n.value + 1 < ops && plan.device[n.value + 1] == plan.device[n.value]) {
-      release(NodeId(n.value + 1));
+    } else if (const std::uint32_t next = lanes.next(n.value); next != Lanes::kNone && !is_second(next)) {
+      release(NodeId(next));
     }
   }
   if (done == p.nodes()) return {};
   for (std::uint32_t n = 0; n < p.nodes(); ++n)
     if (pending[n] != 0) return Failure{"the program cannot finish: " + describe(p, NodeId(n)) + " waits for ever"};
-  return {};
+  return Failure{"the program cannot finish: ops that run as one wait for each other"};
 }
 
 void find_expected(const Program& p, Plan& plan) {
@@ -196,7 +231,7 @@ Work work_of(const OpSet& ops, const OpKind& kind) {
   return one(kind.operation);
 }
 
-void find_work(const Program& p, bool computes, Plan& plan) {
+Result<void> find_work(const Program& p, bool computes, Plan& plan) {
   const OpSet& ops = p.table.ops;
   std::vector<Work> works(ops.kinds().size(), Work::Wait);
   for (std::uint32_t k = 0; k < works.size() && computes; ++k) works[k] = work_of(ops, ops.kinds()[KindId(k)]);
@@ -209,9 +244,12 @@ void find_work(const Program& p, bool computes, Plan& plan) {
   }
   for (std::uint32_t k = 0; k < used.size(); ++k) {
     const OpKind& kind = ops.kinds()[KindId(k)];
+    if (used[k] != 0 && !kind.stream.empty() && (works[k] == Work::Train || works[k] == Work::Update))
+      return Failure{kind.name + " stands on stream " + kind.stream + "; stages compute on their device's own"};
     if (used[k] != 0 && works[k] == Work::Wait && kind.operation == Operation::Declared)
       plan.declared.push_back(kind.name);
   }
+  return {};
 }
 
 // Entries G and O of the table: every replica of a stage has as many, and they take in every gradient.
@@ -355,8 +393,9 @@ Result<Plan> make_plan(const Program& program, bool computes) {
     for (std::uint32_t i = program.table.first[d]; i < program.table.first[d + 1]; ++i) plan.device[i] = DeviceId(d);
   if (Result<void> references = check_references(program, plan); !references) return references.failure();
   find_followers(program, plan);
+  if (Result<void> pairs = find_pairs(program, plan); !pairs) return pairs.failure();
   find_expected(program, plan);
-  find_work(program, computes, plan);
+  if (Result<void> work = find_work(program, computes, plan); !work) return work.failure();
   const auto check = [&]() -> Result<void> {
     return program.order.empty() ? Result<void>() : check_finishes(program, plan);
   };

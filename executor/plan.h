@@ -13,8 +13,9 @@
 
 namespace stave {
 
-/// Most devices a run in one process has: each is a thread.
+/// Most devices a run in one process has, and most lanes of devices: each is a thread.
 inline constexpr std::uint32_t kMaxRunDevices = 512;
+inline constexpr std::uint32_t kMaxRunLanes = 1024;
 
 /// What a run does at an entry of the table.
 enum class Work : std::uint8_t {
@@ -53,6 +54,8 @@ struct Plan {
   std::vector<OpId> expected;
   /// For every position what is done there.
   std::vector<Work> work;
+  /// For every position how many entries from it on run as one on its lane: 2 at the first of an overlapped pair.
+  std::vector<std::uint8_t> together;
   /// Positions of the reductions that run as one, on all devices of a stage; and for every position which row it is in,
   /// or none.
   Rows<std::uint32_t> meetings;

@@ -43,7 +43,9 @@ bool Rendezvous::ready(DeviceId d) const {
   const auto may_start = [&](NodeId n) {
     return std::ranges::all_of(program.waits[n.value], [&](NodeId before) { return done_[before.value] != 0; });
   };
-  if (program.is_message(node) || execution_.plan().meeting_of.empty()) return may_start(node);
+  if (program.is_message(node)) return may_start(node);
+  if (execution_.plan().together[node.value] == 2 && !may_start(NodeId(node.value + 1))) return false;
+  if (execution_.plan().meeting_of.empty()) return may_start(node);
   const std::uint32_t meeting = execution_.plan().meeting_of[node.value];
   if (meeting == UINT32_MAX) return may_start(node);
   // A reduction holds up its device until the others are there: nobody comes before all can.
@@ -135,10 +137,14 @@ bool Rendezvous::walk(Team& team, DeviceId d) {
     Ticks start = std::max(lane_end_[d.value], execution_.latest_end(node));
     running_[d.value] = 1;
     if (!program.is_message(node)) {
-      lock.unlock();
-      if (!execution_.compute(team, node.value, start)) return false;
-      lock.lock();
-      lane_end_[d.value] = execution_.end(node);
+      // The second of a pair has run with the first.
+      if (done_[node.value] == 0) {
+        lock.unlock();
+        if (!execution_.compute(team, node.value, start)) return false;
+        lock.lock();
+        lane_end_[d.value] = execution_.end(node);
+        if (execution_.plan().together[node.value] == 2) done_[node.value + 1] = 1;
+      }
     } else {
       const DeviceId other = other_end(node, d);
       running_[other.value] = 1;

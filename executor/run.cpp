@@ -7,12 +7,12 @@
 #include "executor/cpu/matmul.h"
 #include "executor/device.h"
 #include "executor/execution.h"
-#include "executor/lanes.h"
 #include "executor/measure.h"
 #include "executor/plan.h"
 #include "executor/reduction.h"
 #include "executor/stage/config.h"
 #include "executor/team.h"
+#include "executor/walk.h"
 
 namespace stave {
 
@@ -65,12 +65,12 @@ class Session {
         options_(options),
         devices_(std::move(devices)),
         execution_(program, plan, options, workload, devices_),
-        lanes_(execution_),
+        walk_(execution_),
         rendezvous_(execution_),
         measured_(program),
-        team_(program.table.devices(), [this] {
+        team_(is_checked() ? walk_.lanes() : program.table.devices(), [this] {
           execution_.wake();
-          lanes_.wake();
+          walk_.wake();
           rendezvous_.wake();
         }) {
     for (std::uint32_t s = 0; s < plan.model.stages; ++s)
@@ -78,7 +78,7 @@ class Session {
   }
 
   Result<RunReport> run() {
-    Result<void> ended = team_.run([this](std::uint32_t d) { work(DeviceId(d)); }, options_.interrupt);
+    Result<void> ended = team_.run([this](std::uint32_t lane) { work(lane); }, options_.interrupt);
     if (!ended) return ended.failure();
     report_.interrupted = team_.interrupted();
     report_.declared = plan_.declared;
@@ -96,31 +96,32 @@ class Session {
   }
 
  private:
-  void work(DeviceId d) {
+  bool is_checked() const { return !program_.order.empty(); }
+
+  // Unchecked, the queue of a device takes its streams in.
+  void work(std::uint32_t lane) {
     sharpen_sleep_of_thread();
     use_one_thread();
-    Device& device = *devices_[d.value];
-    const bool checked = !program_.order.empty();
+    const bool computes = lane < program_.table.devices();
     for (std::uint64_t step = 0; step < options_.steps; ++step) {
-      device.begin_step(step);
+      if (computes) devices_[lane]->begin_step(step);
       if (!team_.meet([&] { begin(step); })) return;
-      const bool walked = checked ? lanes_.walk(team_, d) : rendezvous_.walk(team_, d);
-      if (!walked) return;
-      if (!reduce(d)) return;
-      device.end_step();
+      const bool walked = is_checked() ? walk_.run(team_, lane) : rendezvous_.walk(team_, DeviceId(lane));
+      if (!walked || !reduce(lane)) return;
+      if (computes) devices_[lane]->end_step();
       if (!team_.meet([&] { finish(step); })) return;
     }
   }
 
   // Sums the gradients of the stages that have several devices and no reduction in the table: each on the first of its
   // devices, once all have ended their ops and before any goes on.
-  bool reduce(DeviceId d) {
+  bool reduce(std::uint32_t lane) {
     if (!reduces_at_end_) return true;
     const auto nothing = [] {};
     if (!team_.meet(nothing)) return false;
     for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
       const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
-      if (devices.size() < 2 || devices.front() != d || plan_.reduces_itself[s] != 0) continue;
+      if (devices.size() < 2 || devices.front() != DeviceId(lane) || plan_.reduces_itself[s] != 0) continue;
       reduce_gradients(replicas_of(plan_.model, workload_, StageId(s)));
     }
     return team_.meet(nothing);
@@ -128,7 +129,7 @@ class Session {
 
   void begin(std::uint64_t step) {
     step_began_ = now_ns();
-    lanes_.begin_step();
+    walk_.begin_step();
     rendezvous_.begin_step();
     execution_.begin_step(step);
   }
@@ -154,7 +155,7 @@ class Session {
   const RunOptions& options_;
   std::vector<std::unique_ptr<Device>> devices_;
   Execution execution_;
-  Lanes lanes_;
+  Walk walk_;
   Rendezvous rendezvous_;
   Measured measured_;
   Team team_;

@@ -1,4 +1,4 @@
-// run: one training run of a Program on the CPU, all devices in this process, each a thread that walks its lanes in
+// run: one training run of a Program on the CPU, all devices in this process, each lane a thread that walks its ops in
 // order. What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
 #pragma once
 
@@ -28,7 +28,7 @@ struct StepReport {
   double seconds = 0;
   /// From the start of the first op to the end of the last, on the clock of the run.
   Ticks makespan_ns = 0;
-  /// 1 less the sum of the ops' lengths over makespan times devices.
+  /// 1 less the sum of the lengths of what computes over makespan times devices; a pair computes once.
   double bubble = 0;
 };
 
@@ -51,6 +51,9 @@ struct MedianLength {
   KindId kind;
   /// Not valid for ops without a stage.
   StageId stage;
+  /// Of an overlapped pair, whose first op is of `kind` on `stage`: those of the second. Not valid of an op by itself.
+  KindId with;
+  StageId with_stage;
   Ticks length_ns = 0;
   std::uint32_t samples = 0;
 };

@@ -139,12 +139,18 @@ TEST_CASE("what PyTorch lets through") {
         "`2F0`");
 }
 
+TEST_CASE("an overlapped pair") {
+  const Read read = read_csv("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
+  REQUIRE(read.schedule);
+  const OrderBlock& row = read.schedule->orders[DeviceId(0)].blocks.at(0);
+  CHECK(row.ops.size() == 4);
+  CHECK(row.pairs == std::vector<std::uint32_t>{1});
+}
+
 TEST_CASE("other formats and other features") {
   CHECK(one_error("0F0,0SEND_F0\n1RECV_F0,1F0\n") ==
         "1:5 csv-communication: `SEND_F` belongs to a table with communication (compute_comms), and this version reads "
         "tables of compute ops alone [device 0, column 2] export it as compute_only; stave finds the messages itself");
-  const std::string overlap = one_error("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
-  CHECK(overlap.find("not-yet: overlapped pairs are not supported by this version") != std::string::npos);
   CHECK(one_error("(0F1;0B0)F\n") ==
         "1:10 csv-cell: a pair in brackets is an OVERLAP_F_B [device 0, column 1] write `(0F7;7B3)OVERLAP_F_B`");
   CHECK(one_error("()OVERLAP_F_B\n").find("csv-cell: this is no op") != std::string::npos);

@@ -17,7 +17,7 @@ namespace {
 using test::op;
 using test::training;
 
-OrderBlock block(OrderKind kind, std::vector<OpId> ops) { return {kind, std::move(ops)}; }
+OrderBlock block(OrderKind kind, std::vector<OpId> ops) { return {kind, std::move(ops), {}}; }
 
 /// V placement: stages d and 2P - 1 - d on device d.
 Schedule on_a_v(std::uint32_t devices, std::uint32_t microbatches, test::TrainingCosts costs = {}) {
@@ -32,7 +32,7 @@ Schedule on_a_v(std::uint32_t devices, std::uint32_t microbatches, test::Trainin
 /// Backward first, then any forward, weight gradients in the bubbles.
 void backward_first(Schedule& schedule, std::uint32_t limit) {
   for (std::uint32_t d = 0; d < schedule.devices; ++d) {
-    OrderBlock inputs{OrderKind::Any, {}}, forwards{OrderKind::Any, {}}, weights{OrderKind::Fill, {}};
+    OrderBlock inputs{OrderKind::Any, {}, {}}, forwards{OrderKind::Any, {}, {}}, weights{OrderKind::Fill, {}, {}};
     for (std::uint32_t m = 0; m < schedule.microbatches; ++m)
       for (std::uint32_t s = schedule.stages; s-- > 0;) {
         if (schedule.device_of[op(schedule, 'F', s, m).value] != d) continue;
@@ -49,14 +49,14 @@ void backward_first(Schedule& schedule, std::uint32_t limit) {
 void one_f_one_b_within(Schedule& schedule, std::uint32_t limit) {
   for (std::uint32_t d = 0; d < schedule.devices; ++d) {
     std::vector<std::pair<std::int64_t, OpId>> by_slot;
-    OrderBlock weights{OrderKind::Fill, {}};
+    OrderBlock weights{OrderKind::Fill, {}, {}};
     for (std::uint32_t m = 0; m < schedule.microbatches; ++m) {
       by_slot.push_back({2 * (std::int64_t(m) + d + 1 - schedule.devices), op(schedule, 'F', d, m)});
       by_slot.push_back({2 * std::int64_t(m) + 1, op(schedule, 'I', d, m)});
       weights.ops.push_back(op(schedule, 'W', d, m));
     }
     std::stable_sort(by_slot.begin(), by_slot.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    OrderBlock rest{OrderKind::Any, {}};
+    OrderBlock rest{OrderKind::Any, {}, {}};
     for (const auto& [slot, unit] : by_slot) rest.ops.push_back(unit);
     schedule.orders[DeviceId(d)].blocks = {rest, weights};
     schedule.orders[DeviceId(d)].activation_limit = Rational(limit);
