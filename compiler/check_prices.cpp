@@ -35,10 +35,6 @@ class Lines {
   Lines(const Ast& ast, Resolver& resolver, Code& code) : ast_(ast), resolver_(resolver), code_(code) {}
 
   void add(const ValueLine& line, Family family, std::vector<ValueCode>& to) {
-    if (line.after.valid()) {
-      not_yet(line.span, "a cost between two ops");
-      return;
-    }
     if (line.at_most) {
       not_yet(line.span, "solving for freeze ratios");
       return;
@@ -47,7 +43,11 @@ class Lines {
     const std::size_t outside = resolver_.view();
     ValueCode code;
     code.target_span = target.span;
-    if (target.kind == ExprKind::With ? find_pair(target, family, code) : find_target(target, family, code)) {
+    const bool found = line.after.valid()                ? find_two(line.target, line.after, family, code)
+                       : target.kind == ExprKind::With ? find_two(target.operands[0], target.operands[1], family, code)
+                                                       : find_target(target, family, code);
+    if (line.after.valid()) code.target = ValueCode::Target::Setup;
+    if (found) {
       const std::size_t terms = code_.terms.size();
       code.value = resolver_.value(line.value, family == Family::Cost ? Speaks::OfCosts : Speaks::Plain);
       code.used.assign(code.slots.size(), false);
@@ -57,6 +57,7 @@ class Lines {
         for (std::size_t i = 0; i < code.slots.size(); ++i)
           if (code.slots[i] == term.target) code.used[i] = true;
       }
+      if (line.after.valid()) refuse_other_indices(code, terms);
       to.push_back(std::move(code));
     }
     resolver_.leave(outside);
@@ -94,15 +95,15 @@ class Lines {
     return code.slots.size() == op.indices.size();
   }
 
-  /// `F with B`, or both with new names for their indices.
-  bool find_pair(const Expr& target, Family family, ValueCode& code) {
+  /// `F with B`, `F after B`, or both with new names for their indices.
+  bool find_two(ExprId one, ExprId other, Family family, ValueCode& code) {
     if (family != Family::Cost) {
-      resolver_.error("misplaced", target.span, "an overlapped pair has a cost of its own, and nothing else");
+      resolver_.error("misplaced", code.target_span, "what concerns two ops is a cost, and nothing else");
       return false;
     }
     code.target = ValueCode::Target::Pair;
     for (const bool first : {true, false}) {
-      const Expr& each = ast_[target.operands[first ? 0 : 1]];
+      const Expr& each = ast_[first ? one : other];
       const std::uint32_t number = resolver_.op_number(each.name);
       if (number == kNoSlot) return false;
       (first ? code.op : code.other) = number;
@@ -113,6 +114,24 @@ class Lines {
       if ((first ? code.slots : code.other_slots).size() != op.indices.size()) return false;
     }
     return true;
+  }
+
+  /// A device changes from stage to stage; which microbatch comes next is all one.
+  void refuse_other_indices(const ValueCode& code, std::size_t first_term) {
+    const auto is_stage = [&](std::uint32_t op, std::size_t i) { return code_.ops[op].indices[i].role == IndexRole::Stage; };
+    for (std::size_t t = first_term; t < code_.terms.size(); ++t) {
+      const Term& term = code_.terms[TermId(static_cast<std::uint32_t>(t))];
+      if (term.kind != TermKind::Slot) continue;
+      bool wrong = false;
+      for (std::size_t i = 0; i < code.slots.size(); ++i)
+        wrong = wrong || (code.slots[i] == term.target && !is_stage(code.op, i));
+      for (std::size_t i = 0; i < code.other_slots.size(); ++i)
+        wrong = wrong || (code.other_slots[i] == term.target && !is_stage(code.other, i));
+      if (!wrong) continue;
+      resolver_.error("misplaced", code_.spans[TermId(static_cast<std::uint32_t>(t))],
+                      "a setup depends on the stages of the two ops, and on nothing else of them");
+      return;
+    }
   }
 
   bool wrong_count(const Expr& target, const OpCode& op) {

@@ -208,10 +208,10 @@ struct OnDeviceCode {
 };
 
 struct ValueCode {
-  enum class Target : std::uint8_t { Op, Pair, AllMessages, Message, Weights };
+  enum class Target : std::uint8_t { Op, Pair, Setup, AllMessages, Message, Weights };
   Target target = Target::Op;
   std::uint32_t op = 0;
-  /// Pair: the other op.
+  /// Pair: the other op. Setup: the op before.
   std::uint32_t other = 0;
   std::string message;
   /// One for each index of the op, of the weights (a stage), or of a message (its two devices); empty in the form without
@@ -219,7 +219,7 @@ struct ValueCode {
   std::vector<std::uint32_t> slots;
   /// Whether the value depends on that index.
   std::vector<bool> used;
-  /// Pair: those of the other op.
+  /// Pair, Setup: those of the other op.
   std::vector<std::uint32_t> other_slots;
   TermId value;
   Span target_span;

@@ -505,6 +505,11 @@ void OrderWriter::match(std::uint32_t kind, OpId op) {
 void OrderWriter::refuse(std::uint32_t kind, const Index& at, std::uint32_t n) {
   const Facts& facts = facts_[kind];
   refuse_slice(evaluator_, world_.ops.kinds()[KindId(kind)], at, statement_->span);
+  const bool routed = world_.routes.given() && facts.by_stage && facts.microbatch < facts.count;
+  if (routed && !world_.routes.visited(at[facts.stage], at[facts.microbatch]))
+    evaluator_.fail("foreign-op", statement_->span, fmt::format("`{}` does not exist", text(kind, at)), "",
+                    {code_.route->span, fmt::format("microbatch {} does not visit stage {}", at[facts.microbatch],
+                                                    at[facts.stage])});
   if (!world_.op_exists(kind, facts.first + n))
     evaluator_.fail("foreign-op", statement_->span, fmt::format("`{}` does not exist", text(kind, at)), "",
                     {code_.ops[kind].name_span, "declared here, for some indices only"});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/cell_text.h"
 #include "compiler/order_from_lists.h"
 
 namespace stave {
@@ -38,6 +39,7 @@ class Cells {
     const OpKind& of = world_.ops.kinds()[KindId(kind)];
     std::uint32_t number = 0;
     Index at = {};
+    if (!has_short_cell(of)) other_indices(cell, of);
     for (std::size_t i = 0; i < of.indices.size(); ++i) {
       switch (of.indices[i].role) {
         case IndexRole::Stage: at[i] = cell.stage != Cell::kNone ? cell.stage : only_stage_; break;
@@ -55,15 +57,17 @@ class Cells {
   }
 
  private:
+  [[noreturn]] void other_indices(const Cell& cell, const OpKind& kind) {
+    evaluator_.fail("table-cell", span(cell),
+                    fmt::format("`{}` has other indices than a stage and a microbatch: write `{}(...)`", kind.name,
+                                kind.name));
+  }
+
   [[noreturn]] void outside(const Cell& cell, const OpKind& kind, std::size_t i, std::uint32_t value) {
     const OpIndex& index = kind.indices[i];
     if (value == Cell::kNone && index.role == IndexRole::Stage)
       evaluator_.fail("table-cell", span(cell),
                       fmt::format("device {} has {} stages: write which, as in `0{}1`", device_, stages_, kind.name));
-    if (value == Cell::kNone)
-      evaluator_.fail("table-cell", span(cell),
-                      fmt::format("`{}` has other indices than a stage and a microbatch: write `{}(...)`", kind.name,
-                                  kind.name));
     evaluator_.fail("index-outside", span(cell),
                     fmt::format("there is no {} {}: they run from 0 to {}",
                                 index.role == IndexRole::Stage ? "stage" : "microbatch", value,

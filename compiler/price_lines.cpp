@@ -135,6 +135,7 @@ class Lines {
       }
       // Of the pairs that stand in the order: pair_costs.h.
       case ValueCode::Target::Pair: return;
+      case ValueCode::Target::Setup: setup(line); return;
       case ValueCode::Target::AllMessages:
       case ValueCode::Target::Message: {
         if (std::find(line.used.begin(), line.used.end(), true) != line.used.end()) {
@@ -199,6 +200,45 @@ class Lines {
         result_.message.set_links(p, devices, shared);
       result_.message_span[p] = code_.spans[line.value];
     }
+  }
+
+  void setup(const ValueCode& line) {
+    SetupCosts<Rational>::Rule rule{KindId(line.other), KindId(line.op), 0, {}};
+    std::uint32_t own = kNoSlot;
+    std::uint32_t before = kNoSlot;
+    const auto stage_slot = [&](std::uint32_t op, const std::vector<std::uint32_t>& slots) {
+      for (std::size_t i = 0; i < slots.size(); ++i)
+        if (code_.ops[op].indices[i].role == IndexRole::Stage) return slots[i];
+      return kNoSlot;
+    };
+    own = stage_slot(line.op, line.slots);
+    before = stage_slot(line.other, line.other_slots);
+    const bool by_stage = own != kNoSlot || before != kNoSlot;
+    if (by_stage) rule.stages = evaluator_.stages();
+    const std::size_t count = by_stage ? std::size_t(rule.stages) * rule.stages : 1;
+    constexpr std::size_t kMost = std::size_t(1) << 24;
+    if (count > kMost)
+      evaluator_.fail("too-many", line.target_span,
+                      fmt::format("a setup of {} pairs of stages: there are at most {}", count, kMost));
+    evaluator_.add_budget(count);
+    for (std::size_t n = 0; n < count; ++n) {
+      const Arena::Mark mark = evaluator_.arena().mark();
+      if (own != kNoSlot) evaluator_.set(own, Datum::whole(static_cast<std::int64_t>(n / rule.stages)));
+      if (before != kNoSlot) evaluator_.set(before, Datum::whole(static_cast<std::int64_t>(n % rule.stages)));
+      evaluator_.step(line.target_span);
+      const Rational value = evaluator_.number(line.value);
+      if (value < Rational(0))
+        evaluator_.fail("negative-cost", code_.spans[line.value],
+                        fmt::format("the setup of `{}` after `{}` is {}; none may be below 0", kind(line.op).name,
+                                    kind(line.other).name, value.text()),
+                        fmt::format("this is {}", value.text()));
+      rule.values.push_back(value);
+      evaluator_.arena().release(mark);
+    }
+    std::erase_if(result_.setups.rules, [&](const auto& each) {
+      return each.before == rule.before && each.after == rule.after;
+    });
+    result_.setups.rules.push_back(std::move(rule));
   }
 
   void memory(const ValueCode& line, std::vector<bool>& has) {

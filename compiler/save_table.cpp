@@ -139,19 +139,29 @@ Result<std::string> write_csv(const Table& table) {
   for (const OpKind& kind : table.ops.kinds()) letters.push_back({info(kind.operation).pytorch, has_short_cell(kind)});
   std::string text;
   text.reserve(std::size_t(table.size()) * 8);
+  const std::vector<std::uint32_t> block_of = blocks_of(table);
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
     bool first = true;
-    for (OpId op : table.on(DeviceId(d))) {
+    for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
+      const OpId op = table.entries[position];
+      const auto pairs_with = [&](std::uint32_t other) {
+        return !block_of.empty() && other >= table.first[d] && other < table.first[d + 1] &&
+               block_of[position] != UINT32_MAX && block_of[position] == block_of[other];
+      };
+      const bool leads = pairs_with(position + 1);
+      const bool follows = pairs_with(position - 1);
       const OpName name = table.ops.name(op);
       const Letter& letter = letters[name.kind.value];
       if (letter.text.empty() || !letter.is_short)
         return Failure{"PyTorch's tables have no op like `" + table.ops.text(op) + "` on device " + std::to_string(d) +
                        ": they have F, I, W and B of a stage and a microbatch"};
-      if (!first) text += ',';
+      if (!first) text += follows ? ';' : ',';
       first = false;
+      if (leads) text += '(';
       append(text, table.ops.stage(op));
       text += letter.text;
       append(text, table.ops.microbatch(op));
+      if (follows) text += ")OVERLAP_F_B";
     }
     text += first ? "\"\"\n" : "\n";
   }

@@ -16,6 +16,7 @@
 #include "core/message_costs.h"
 #include "core/op_set.h"
 #include "core/program.h"
+#include "core/setup_costs.h"
 #include "core/sizes.h"
 #include "core/table.h"
 
@@ -78,6 +79,8 @@ struct CostSet {
   IdVector<KindId, IndexedValues> duration;
   /// Of every overlapped pair that stands in the order, by rising first op.
   std::vector<PairCost> pairs;
+  /// Between two ops that follow each other on a lane.
+  SetupCosts<Rational> setups;
   /// Of a message between two devices, by payload (Schedule::payloads).
   MessageCosts<Rational> message;
   /// The values that gave them, where the file or the command line says them.

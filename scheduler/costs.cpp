@@ -38,6 +38,9 @@ std::optional<Span> first_refused(const Schedule& schedule, Visit&& visit) {
       if (!visit(value, schedule.ops.kinds()[KindId(k)].count / kind.values.size() + 1))
         return at(costs.duration_span, KindId(k));
   }
+  for (const auto& rule : costs.setups.rules)
+    for (Rational value : rule.values)
+      if (!visit(value, schedule.ops.kinds()[rule.after].count / rule.values.size() + 1)) return Span();
   for (const PairCost& pair : costs.pairs)
     if (!visit(pair.duration, 1)) return pair.span;
   const MessageCosts<Rational>::Links* last = nullptr;
@@ -109,6 +112,7 @@ std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink) {
   }
   for (const PairCost& pair : schedule.costs.pairs)
     costs.pairs.push_back({pair.first, static_cast<Ticks>(in_ticks(pair.duration))});
+  costs.setups = schedule.costs.setups.map<Ticks>([&](Rational value) { return static_cast<Ticks>(in_ticks(value)); });
   costs.message =
       schedule.costs.message.map<Ticks>([&](Rational value) { return static_cast<Ticks>(in_ticks(value)); });
   return costs;

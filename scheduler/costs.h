@@ -13,6 +13,7 @@
 #include "core/ids.h"
 #include "core/message_costs.h"
 #include "core/op_set.h"
+#include "core/setup_costs.h"
 #include "core/table.h"
 #include "core/ticks.h"
 
@@ -36,6 +37,8 @@ struct Costs {
   IdVector<KindId, KindTicks> kinds;
   MessageCosts<Ticks> message;
 
+  /// Between two ops that follow each other on a lane.
+  SetupCosts<Ticks> setups;
   /// Of an overlapped pair, by its first op; sorted.
   std::vector<std::pair<OpId, Ticks>> pairs;
 
@@ -44,6 +47,10 @@ struct Costs {
     const KindTicks& ticks = kinds[ops.kind_of(op)];
     if (ticks.values.size() == 1) return ticks.values[0];
     return ticks.values[ticks.at(ops.name(op))];
+  }
+  /// Between two positions that follow each other on a lane.
+  Ticks setup(const Table& table, std::uint32_t before, std::uint32_t after) const {
+    return setups.empty() ? 0 : setups.of(table.ops, table.entries[before], table.entries[after]);
   }
   /// Of an overlapped pair, by its first op.
   Ticks of_pair(OpId first) const;

@@ -29,7 +29,7 @@ Timeline simulate(const Program& program, const Costs& costs) {
     for (const std::uint32_t position : block) {
       start = std::max(start, ready(position));
       if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
-        start = std::max(start, times.end[before]);
+        start = std::max(start, times.end[before] + costs.setup(table, before, position));
     }
     const Ticks end = start + costs.of_block(table, block);
     for (const std::uint32_t position : block) {

@@ -22,7 +22,7 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
     for (const std::uint32_t position : block) {
       const std::uint32_t d = table.device_of(position).value;
       if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
-        ready = std::max(ready, times.end[before]);
+        ready = std::max(ready, times.end[before] + costs.setup(table, before, position));
       if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)
         ready = std::max(ready, times.end[before]);
       needs.for_each(position, [&](std::uint32_t at, std::uint16_t payload) {

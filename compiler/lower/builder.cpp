@@ -25,6 +25,7 @@ Builder::Builder(const Schedule& schedule, const Table& table, const TableNeeds&
   drafts_.resize(readers.of.items.size());
   leaders_.reserve(readers.of.items.size());
   edge_to_.resize(table.devices());
+  if (!lanes_.plain()) row_of_.assign(table.size(), 0);
 }
 
 Program Builder::build(DraftRows rows) {
@@ -65,8 +66,10 @@ void Builder::device(std::uint32_t d, std::span<std::uint32_t> row) {
     program_.edges.push_back({DeviceId(d), DeviceId(target)});
   }
 
+  std::uint32_t entries = table_.first[d];
   for (std::uint32_t& each : row) {
     if (each < table_.size()) {
+      if (!lanes_.plain()) row_of_[each] = entries++;
       entry(each);
       continue;
     }
@@ -78,6 +81,12 @@ void Builder::device(std::uint32_t d, std::span<std::uint32_t> row) {
     each = node(leader).value;
   }
 
+  if (!lanes_.plain()) {
+    put_in_order(d, program_.reads);
+    put_in_order(d, program_.writes);
+    put_in_order(d, program_.waits);
+  }
+
   for (std::uint32_t target : targets) edge_to_[target] = EdgeId();
   for (const SlotPool& pool : pools_) program_.slots[DeviceId(d)].by_payload.push_back(pool.size());
 }
@@ -87,6 +96,24 @@ void Builder::entry(std::uint32_t position) {
   write_outputs(position);
   read_inputs(position);
   program_.waits.end_row();
+}
+
+/// With streams the entries of a device are met by time, which is not their order in the table: their rows, the last
+/// ones, are put into it.
+template <class T>
+void Builder::put_in_order(std::uint32_t d, Rows<T>& rows) const {
+  const std::uint32_t begin = table_.first[d];
+  const std::uint32_t end = table_.first[d + 1];
+  Rows<T> met;
+  met.items.assign(rows.items.begin() + rows.first[begin], rows.items.end());
+  for (std::uint32_t i = begin; i <= end; ++i) met.first.push_back(rows.first[i] - rows.first[begin]);
+  met.first.erase(met.first.begin());
+  rows.items.resize(rows.first[begin]);
+  rows.first.resize(begin + std::size_t(1));
+  for (std::uint32_t position = begin; position < end; ++position) {
+    for (const T& each : met[row_of_[position] - begin]) rows.items.push_back(each);
+    rows.end_row();
+  }
 }
 
 /// Waits for other ops of the same device that no lane's order brings about: those of its other lanes, and, in an order
@@ -182,7 +209,7 @@ void Builder::read_inputs(std::uint32_t position) {
 }
 
 std::uint32_t Builder::out_slot(std::uint32_t producer, std::uint16_t payload) const {
-  for (const SlotUse& use : program_.writes[producer])
+  for (const SlotUse& use : program_.writes[lanes_.plain() ? producer : row_of_[producer]])
     if (use.payload == payload) return use.slot;
   return SlotPool::kNone;
 }

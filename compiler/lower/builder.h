@@ -48,6 +48,8 @@ class Builder {
   void entry(std::uint32_t position);
   void wait_beside(std::uint32_t position);
   void join_waits();
+  template <class T>
+  void put_in_order(std::uint32_t d, Rows<T>& rows) const;
   void write_outputs(std::uint32_t position);
   void read_inputs(std::uint32_t position);
   void send(std::uint32_t leader);
@@ -75,6 +77,9 @@ class Builder {
   std::vector<Draft> drafts_;
   /// Further nodes that a message waits for, with the reader that leads it.
   std::vector<std::pair<std::uint32_t, NodeId>> more_;
+
+  /// By position, the row in which the builder has put what belongs to it; with streams alone.
+  std::vector<std::uint32_t> row_of_;
 
   /// Of the device in hand: its pools by payload, and its edges by target.
   std::vector<SlotPool> pools_;

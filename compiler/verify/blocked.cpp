@@ -61,8 +61,9 @@ std::vector<std::uint32_t> shortest_cycle(const Blocked& graph, const std::vecto
   searched.before.assign(graph.size(), kNone);
   searched.depth.assign(graph.size(), 0);
   std::vector<std::uint32_t> cycle;
-  for (std::uint32_t head : heads) {
-    if (head >= graph.size() || graph.head(head) != head || searched.edges > kMostEdges) continue;
+  for (std::uint32_t first : heads) {
+    if (first >= graph.size() || graph.head(first) != first || searched.edges > kMostEdges) continue;
+    const std::uint32_t head = graph.vertex(first);
     std::uint32_t closes = kNone;
     const std::uint32_t shortest = cycle.empty() ? kNone : static_cast<std::uint32_t>(cycle.size());
     searched.depth[head] = 0;

@@ -5,6 +5,7 @@
 #include <boost/graph/graph_traits.hpp>
 #include <boost/graph/properties.hpp>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,9 @@
 
 namespace stave {
 
-/// Vertices are positions. An edge leads to an entry that must run before: one that it needs and that has not run, or,
-/// for an entry that is not the first left of its lane, that first one: a whole stretch of the row is one edge. The
-/// entries of a block wait for what each of them waits for: each leads to the others.
+/// Vertices are positions; a block is one, the first of its positions. An edge leads to an entry that must run before: one
+/// that it needs and that has not run, or, for an entry that is not the first left of its lane, that first one: a whole
+/// stretch of the row is one edge.
 class Blocked {
  public:
   struct Edge {
@@ -34,28 +35,44 @@ class Blocked {
   std::uint32_t head(std::uint32_t position) const { return walk_.heads()[lanes_.lane(position)]; }
   bool has_run(std::uint32_t position) const { return walk_.done()[position]; }
 
+  /// The vertex of a position.
+  std::uint32_t vertex(std::uint32_t position) const { return members(position).front(); }
+  /// What runs together with an entry, itself among it.
+  std::span<const std::uint32_t> members(std::uint32_t position) const {
+    if (block_of_.empty() || block_of_[position] == UINT32_MAX) {
+      alone_ = position;
+      return std::span<const std::uint32_t>(&alone_, 1);
+    }
+    return table_.blocks[block_of_[position]];
+  }
+
   /// Into a buffer of the graph: valid until the next call.
   const std::vector<Edge>& out_edges(std::uint32_t position) const {
     edges_.clear();
-    needs_.for_each(position, [&](std::uint32_t needed, std::uint16_t) {
-      if (!has_run(needed)) edges_.push_back({position, needed});
-    });
-    if (head(position) != position) edges_.push_back({position, head(position)});
-    const std::uint32_t before = lanes_.written_after(position);
-    if (before != Lanes::kNone && !has_run(before)) edges_.push_back({position, before});
-    if (!block_of_.empty() && block_of_[position] != UINT32_MAX)
-      for (std::uint32_t other : table_.blocks[block_of_[position]])
-        if (other != position) edges_.push_back({position, other});
+    if (block_of_.empty() || block_of_[position] == UINT32_MAX)
+      add(position, position);
+    else
+      for (std::uint32_t member : table_.blocks[block_of_[position]]) add(position, member);
     return edges_;
   }
 
  private:
+  void add(std::uint32_t from, std::uint32_t member) const {
+    const auto lead_to = [&](std::uint32_t before) {
+      if (before != Lanes::kNone && !has_run(before) && vertex(before) != from) edges_.push_back({from, vertex(before)});
+    };
+    needs_.for_each(member, [&](std::uint32_t needed, std::uint16_t) { lead_to(needed); });
+    lead_to(head(member));
+    lead_to(lanes_.written_after(member));
+  }
+
   const Table& table_;
   const Lanes& lanes_;
   const TableNeeds& needs_;
   const TableWalk& walk_;
   std::vector<std::uint32_t> block_of_;
   mutable std::vector<Edge> edges_;
+  mutable std::uint32_t alone_ = 0;
 };
 
 /// A shortest cycle through one of the heads: positions, each keeping back the one before it. The search ends early,

@@ -139,10 +139,13 @@ class Explain {
 
   void say_cycle(const std::vector<std::uint32_t>& cycle) {
     std::set<std::uint32_t> devices;
-    for (std::uint32_t position : cycle) devices.insert(device(position).value);
+    for (std::uint32_t position : cycle)
+      for (std::uint32_t member : members(position)) devices.insert(device(member).value);
     Diagnostic diagnostic;
     diagnostic.kind = "order-cycle";
-    if (devices.size() == 2)
+    if (devices.size() == 1)
+      diagnostic.message = "device " + std::to_string(*devices.begin()) + " waits for itself";
+    else if (devices.size() == 2)
       diagnostic.message = "devices " + std::to_string(*devices.begin()) + " and " + std::to_string(*devices.rbegin()) +
                            " wait for each other";
     else
@@ -169,11 +172,25 @@ class Explain {
   }
 
   std::string edge(std::uint32_t position, std::uint32_t before) const {
-    bool needs = false;
-    needs_.for_each(position, [&](std::uint32_t needed, std::uint16_t) { needs = needs || needed == before; });
-    if (needs) return on(position) + " needs " + on(before);
-    if (device(position) != device(before)) return on(position) + " runs together with " + on(before);
-    return on(position) + " stands behind `" + cell_(op(before)) + "` there";
+    // Of what runs together, the one that is held back, and the one that holds it.
+    for (std::uint32_t held : members(position)) {
+      std::string which = on(held);
+      if (held != position) which += ", which runs together with " + on(position) + ",";
+      for (std::uint32_t holds : members(before)) {
+        bool needs = false;
+        needs_.for_each(held, [&](std::uint32_t needed, std::uint16_t) { needs = needs || needed == holds; });
+        if (needs) return which + " needs " + on(holds);
+        if (device(held) == device(holds) && stands_before(holds, held))
+          return which + " stands behind `" + cell_(op(holds)) + "` there";
+      }
+    }
+    return on(position) + " waits for " + on(before);
+  }
+
+  std::vector<std::uint32_t> members(std::uint32_t position) const {
+    if (block_of_.empty() || block_of_[position] == UINT32_MAX) return {position};
+    const auto all = table_.blocks[block_of_[position]];
+    return {all.begin(), all.end()};
   }
 
   const Schedule& schedule_;

@@ -93,13 +93,14 @@ bool Fills::idle(std::uint32_t lane, Ticks now) {
   return next == above.size() || above[next].start > now;
 }
 
-bool Fills::stays_idle(std::uint32_t lane, Ticks until) {
+/// Whether the blocks above leave the lane idle until `until`, when `unit` would end, and it can change to what comes then.
+bool Fills::stays_idle(std::uint32_t lane, OpId unit, Ticks until) {
   const std::size_t next = lanes_[lane].next_upper;
   for (;;) {
     const std::vector<Started>& above = upper_.started(lane);
-    if (next < above.size()) return above[next].start >= until;
+    if (next < above.size()) return above[next].start >= until + units_.setup(unit, above[next].unit);
     const std::optional<Ticks> moment = upper_.next_moment();
-    if (!moment || *moment >= until) return true;
+    if (!moment || *moment >= until + units_.longest_setup()) return true;
     upper_.step();
   }
 }
@@ -124,9 +125,10 @@ void Fills::decide(std::uint32_t lane, Ticks now) {
     Ticks too_long = kMaxTicks;
     for (std::uint32_t i = block.ready.first(); i != ReadySet::kNone; i = block.ready.first(i + 1)) {
       const OpId unit = block.written->ops[i];
-      const Ticks duration = units_.duration(unit);
+      const Ticks start = upper_.set_up(lane, unit, now);
+      const Ticks duration = start - now + units_.duration(unit);
       if (duration >= too_long) continue;
-      if (!stays_idle(lane, now + duration)) {
+      if (!stays_idle(lane, unit, now + duration)) {
         too_long = duration;
         if (too_long <= block.shortest) break;
         continue;
@@ -142,8 +144,8 @@ void Fills::decide(std::uint32_t lane, Ticks now) {
         --waiting_;
         latest_ = std::max(latest_, now + duration);
       }
-      mine.started.push_back({unit, now, upper_.next_number()});
-      upper_.start_fill(unit, now);
+      mine.started.push_back({unit, start, upper_.next_number()});
+      upper_.start_fill(unit, start);
       return;
     }
   }

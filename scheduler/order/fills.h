@@ -53,7 +53,7 @@ class Fills {
   void consider(std::uint32_t lane);
   bool idle(std::uint32_t lane, Ticks now);
   void decide(std::uint32_t lane, Ticks now);
-  bool stays_idle(std::uint32_t lane, Ticks until);
+  bool stays_idle(std::uint32_t lane, OpId unit, Ticks until);
   bool takes(OpId unit) const;
   bool is_too_late(OpId unit, Ticks end) const;
 

@@ -24,6 +24,8 @@ std::optional<Units> Units::make(const Schedule& schedule, const Costs& costs) {
   Units units;
   units.schedule_ = &schedule;
   units.costs_ = &costs;
+  for (const auto& rule : costs.setups.rules)
+    for (Ticks each : rule.values) units.longest_setup_ = std::max(units.longest_setup_, each);
   units.find_lanes();
   if (!units.place_units()) return std::nullopt;
   units.join();

@@ -88,6 +88,15 @@ class Units {
     return from == to ? 0 : costs_->message.of(payload, from.value, to.value);
   }
 
+  /// What its lane takes to change from one unit to the next.
+  Ticks setup(OpId before, OpId after) const {
+    if (costs_->setups.empty()) return 0;
+    const OpId last = partner(before).valid() ? partner(before) : before;
+    return costs_->setups.of(schedule_->ops, last, after);
+  }
+  bool has_setups() const { return !costs_->setups.empty(); }
+  Ticks longest_setup() const { return longest_setup_; }
+
   /// What a unit takes of its device's limits when it starts, and gives back when it ends. Index: 0 activations, 1 memory.
   static constexpr std::size_t kLimits = 2;
   std::int64_t taken(std::size_t limit, OpId unit) const {
@@ -150,6 +159,7 @@ class Units {
   const Costs* costs_ = nullptr;
   std::uint32_t count_ = 0;
   bool has_fills_ = false;
+  Ticks longest_setup_ = 0;
   std::vector<Lane> lanes_;
   IdVector<DeviceId, std::vector<std::uint32_t>> lanes_of_;
   /// The blocks of lanes, where a block has ops of several streams.

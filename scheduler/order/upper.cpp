@@ -201,10 +201,27 @@ void Upper::start(std::uint32_t lane, Block& block, OpId unit, Ticks time) {
   }
   take(unit);
   waiting_ -= !units_.optional(unit);
+  time = set_up(lane, unit, time);
   mine.running = unit;
   mine.until = time + units_.duration(unit);
   mine.started.push_back({unit, time, next_number()});
   events_.push({mine.until, unit, EventKind::End});
+}
+
+Ticks Upper::set_up(std::uint32_t lane, OpId unit, Ticks time) const {
+  if (!units_.has_setups()) return time;
+  const Lane& mine = lanes_[lane];
+  OpId last = mine.last_fill;
+  Ticks end = mine.fill_until;
+  if (!mine.started.empty()) {
+    const Started& above = mine.started.back();
+    const Ticks above_end = above.start + units_.duration(above.unit);
+    if (!last.valid() || above_end >= end) {
+      last = above.unit;
+      end = above_end;
+    }
+  }
+  return last.valid() ? std::max(time, end + units_.setup(last, unit)) : time;
 }
 
 void Upper::take(OpId unit) {
@@ -293,6 +310,7 @@ void Upper::start_fill(OpId unit, Ticks start) {
   take_back(start + duration, duration == 0);
   take(unit);
   lane(unit).fill_until = start + duration;
+  lane(unit).last_fill = unit;
   events_.push({start + duration, unit, EventKind::FillEnd});
 }
 

@@ -64,6 +64,8 @@ class Upper {
   /// A fill runs `unit` from `start` on. Every moment later than `start` must have been taken back if the unit takes of
   /// a limit; moments up to its end are kept.
   void start_fill(OpId unit, Ticks start);
+  /// When a lane that is free at `time` has changed to `unit`.
+  Ticks set_up(std::uint32_t lane, OpId unit, Ticks time) const;
   /// End of the last fill that was started on a lane.
   Ticks fill_until(std::uint32_t lane) const { return lanes_[lane].fill_until; }
   std::uint64_t next_number() { return number_++; }
@@ -110,6 +112,7 @@ class Upper {
     OpId running;
     Ticks until = 0;
     Ticks fill_until = 0;
+    OpId last_fill;
     bool dirty = false;
   };
 

@@ -163,7 +163,6 @@ TEST_CASE("slots on some statements only") {
 
 TEST_CASE("what this version does not support is said where it stands") {
   CHECK(said_of("use trianing\n" + kInOrder).find("[unknown-name]") != std::string::npos);
-  CHECK(said_of(kInOrder + "cost F after B = 1").find("[not-yet]") != std::string::npos);
   CHECK(said_of(kInOrder + "freeze W <= 0.5").find("[not-yet]") != std::string::npos);
   CHECK(build("schedule x\ndevices 2\nstages 2\nmicrobatches 1\nplace stage s on device [0, 1]\n" + kInOrder)
             .said()
