@@ -34,7 +34,11 @@ class Device {
  private:
   Envelope envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const;
   std::string compute(std::uint32_t position);
+  // Weights that an op receives become those it reads; those it read or made go where others receive them.
+  void take_weights(std::uint32_t position);
+  void hand_on_weights(std::uint32_t position);
 
+  DeviceId id_;
   const Program& program_;
   const Plan& plan_;
   Workload& workload_;

@@ -264,11 +264,14 @@ Partition plain_partition(std::uint32_t stages, std::uint32_t microbatches, std:
   for (std::uint32_t s = 0; s < stages; ++s) result.routes[0].push_back(StageId(s));
   result.route_of.assign(microbatches, 0);
   result.devices.assign(stages, {DeviceId(0)});
+  result.updates.assign(stages, 0);
   return result;
 }
 
 Partition plainly(Partition partition) {
   partition.recomputed.clear();
+  for (std::uint32_t s = 0; s < partition.stages && partition.has_updates(); ++s)
+    partition.kept[StageId(s)] = partition.updates[StageId(s)] + 1;
   for (std::vector<DeviceId>& devices : partition.devices)
     if (!devices.empty()) devices.assign(1, DeviceId(0));
   return partition;

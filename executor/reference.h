@@ -14,8 +14,9 @@
 namespace stave {
 
 /// Runs `steps` training steps of a partition, as if every stage had one device and nothing were recomputed; the
-/// gradients of the last stay in the stages. Returns its loss.
-/// Errors: a model that does not fit the partition; not enough memory.
+/// gradients of the last update stay in the stages. Returns its loss. Where updates stand in the table, microbatches are
+/// taken by rising number, as far as the versions that they read are made and their gradients are of the next update.
+/// Errors: a model that does not fit the partition; not enough memory; versions that no order of whole microbatches has.
 Result<double> run_reference(Workload& workload, const Partition& partition, std::uint64_t steps);
 
 /// Memory that it needs beside the model's parameters. Unit: bytes. `workload` must be configured.

@@ -125,6 +125,76 @@ TEST_CASE("gradients of what the library has not: routes, chains, pairs, sizes")
                   "on device 1 { F(1, 0) F(1, 1) with B(1, 0) F(1, 2) with B(1, 1) F(1, 3) with B(1, 2) B(1, 3) }\n");
 }
 
+// Asynchronous 1F1B: an update after every backward, so that a backward's weights are older than the newest.
+constexpr const char* kPipeDream =
+    "\nschedule pipedream(P = 4, M = 8)"
+    "\nop O(s in stages, k in microbatches)  after W(s, k)"
+    "\ndevices P"
+    "\nstages P"
+    "\nmicrobatches M"
+    "\nplace stage s on device s"
+    "\non device d {"
+    "\n  let warmup = min(M, P - 1 - d)"
+    "\n  repeat warmup     { F(d, next) }"
+    "\n  repeat M - warmup { F(d, next)  B(d, next) O(d, next) }"
+    "\n  repeat warmup     { B(d, next) O(d, next) }"
+    "\n}"
+    "\n";
+
+// PipeDream-2BW: an update every n microbatches, from weights two groups back.
+constexpr const char* kTwoVersions =
+    "\nschedule twobw(P = 4, M = 12, n = 4)"
+    "\nop O(s in stages, k in 0 .. M / n)  after W(s, n * k .. n * (k + 1))"
+    "\nF(s, m) receives weights from O(s, m div n - 2)"
+    "\ndevices P"
+    "\nstages P"
+    "\nmicrobatches M"
+    "\nplace stage s on device s"
+    "\non device d {"
+    "\n  let warmup = min(M, P - 1 - d)"
+    "\n  repeat warmup     { F(d, next) }"
+    "\n  for k in 0 .. M - warmup { F(d, next)  B(d, next) if k mod n == n - 1 { O(d, next) } }"
+    "\n  for k in M - warmup .. M { B(d, next) if k mod n == n - 1 { O(d, next) } }"
+    "\n}"
+    "\n";
+
+// Weights that travel from device to device, while activations stay.
+constexpr const char* kTravelling =
+    "\nschedule weipipe(P = 2, M = 4)"
+    "\nF(s, m) receives weights from F(s, m - 1)"
+    "\ndevices P"
+    "\nstages P"
+    "\nmicrobatches M"
+    "\nplace stage s of microbatch m on device m mod P"
+    "\non device d { any { B(*, *) } any { F(*, *) } }"
+    "\n";
+
+TEST_CASE("updates between ops: the gradients of a sequential run with the same versions of the weights") {
+  check_gradients(kPipeDream);
+  check_gradients(kTwoVersions);
+  check_gradients(kTravelling);
+}
+
+TEST_CASE("no more versions are kept than are read, and other versions give other gradients") {
+  for (const auto& [text, most] : {std::pair(kPipeDream, 4u), std::pair(kTwoVersions, 2u)}) {
+    const Schedule schedule = test::schedule_of(text);
+    const Program program = test::program_of(schedule, test::table_of(schedule));
+    Partition partition = test::partition_of(program);
+    CHECK(*std::max_element(partition.kept.begin(), partition.kept.end()) == most);
+    IntegerWorkload whole;
+    IntegerWorkload plain;
+    RunOptions options;
+    options.steps = 3;
+    REQUIRE(run(program, whole, options).ok());
+    REQUIRE(run_reference(plain, partition, 3).ok());
+    CHECK(compare_gradients(program.table, whole, plain).agrees);
+    std::fill(partition.reads_version.begin(), partition.reads_version.end(), 0);
+    IntegerWorkload stale;
+    REQUIRE(run_reference(stale, partition, 3).ok());
+    CHECK_FALSE(compare_gradients(program.table, whole, stale).agrees);
+  }
+}
+
 TEST_CASE("weight gradients in microbatch order must agree to the last bit") {
   const Schedule schedule = test::schedule_of(read(fs::path(STAVE_SOURCE_DIR) / "schedules" / "one_f_one_b.sched"));
   for (bool in_order : accumulates_in_order(test::table_of(schedule))) CHECK(in_order);

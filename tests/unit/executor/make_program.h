@@ -63,7 +63,9 @@ class Wrapped : public Stage {
     before_op();
     inner->weight_gradient(part);
   }
-  void optimizer_step() override { inner->optimizer_step(); }
+  void optimizer_step(std::uint32_t from, std::uint32_t to) override { inner->optimizer_step(from, to); }
+  void settle(std::uint32_t newest) override { inner->settle(newest); }
+  std::span<std::byte> weights(std::uint32_t version) override { return inner->weights(version); }
   GradientView gradients() override { return inner->gradients(); }
   std::vector<ParameterView> parameters() const override { return inner->parameters(); }
 
