@@ -128,7 +128,7 @@ std::string Device::compute(std::uint32_t position) {
     const std::uint32_t slot =
         q == part.slice ? program_.stash[position] : plan_.stash[plan_.model.triple(s.value, part.microbatch, q)];
     if (slot == UINT32_MAX && q <= part.slice)
-      return q == part.slice ? "nothing was kept for it by its forward" : "nothing was kept for it by a slice before it";
+      return std::string("nothing was kept for it by ") + (q == part.slice ? "its forward" : "a slice before it");
     stashes_[q] = slot == UINT32_MAX ? nullptr : buffers_.stash(slot);
   }
   part.stashes = stashes_;

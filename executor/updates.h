@@ -8,8 +8,8 @@
 
 namespace stave {
 
-/// Completes a plan that knows its partition: which reductions meet, which versions of a stage's weights its ops read and
-/// where a device keeps them (no more than are still read).
+/// Completes a plan that knows its partition: which reductions meet, which versions of a stage's weights its ops read
+/// and where a device keeps them (no more than are still read).
 ///
 /// Errors: gradients that no update uses, or that no reduction sums over the replicas of their stage; replicas that are
 /// not updated alike; a version that the device of its reader has not made. Cost: O(ops).

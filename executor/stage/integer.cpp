@@ -16,8 +16,8 @@ const std::uint64_t* words_of(const std::byte* bytes) { return reinterpret_cast<
 
 }  // namespace
 
-// y[i] = w[i] x[i] + x[i + 1] + the sum over earlier slices e of c(e) x_e[i + 2]: as in attention, a slice reads what those
-// before it have kept, and adds to their gradients. The loss is the sum of y[i]^2 + r[i] y[i] where routes end.
+// y[i] = w[i] x[i] + x[i + 1] + the sum over earlier slices e of c(e) x_e[i + 2]: as in attention, a slice reads what
+// those before it have kept, and adds to their gradients. The loss is the sum of y[i]^2 + r[i] y[i] where routes end.
 class IntegerStage : public Stage {
  public:
   IntegerStage(std::uint32_t stage, std::uint32_t words, std::uint64_t seed, std::uint32_t versions,
@@ -92,7 +92,8 @@ class IntegerStage : public Stage {
   std::uint64_t loss() const { return loss_; }
 
   std::vector<ParameterView> parameters() const override {
-    return {{"stage" + std::to_string(stage_) + ".weight", Element::Whole64, weight_[0].data(), gradient_.data(), words_}};
+    const std::string name = "stage" + std::to_string(stage_) + ".weight";
+    return {{name, Element::Whole64, weight_[0].data(), gradient_.data(), words_}};
   }
 
  private:

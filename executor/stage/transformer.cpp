@@ -91,7 +91,8 @@ std::size_t Transformer::value_bytes(const TokenSpan& span) const {
   return static_cast<std::size_t>(config_.rows) * span.count * config_.width * sizeof(float);
 }
 
-std::size_t Transformer::payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const {
+std::size_t Transformer::payload_bytes(std::string_view payload, std::uint32_t microbatch,
+                                       std::uint32_t slice) const {
   if (payload != "activation" && payload != "gradient") return payload_bytes(payload);
   return value_bytes(spans_->at(microbatch, slice));
 }
@@ -113,7 +114,9 @@ std::uint64_t Transformer::parameter_bytes() const {
   for (std::uint32_t s = 0; s < partition_.stages; ++s) {
     const StageLayout mine = layout(StageId(s));
     // Versions of the values, gradients and two moments.
-    sum += ((3 + std::size_t{partition_.kept_of(StageId(s))}) * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float) * partition_.devices[StageId(s)].size();
+    const std::size_t arenas = 3 + std::size_t{partition_.kept_of(StageId(s))};
+    const std::size_t one = (arenas * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float);
+    sum += one * partition_.devices[StageId(s)].size();
   }
   return sum;
 }

@@ -273,7 +273,8 @@ void TransformerStage::forward(const Part& part, const std::byte* input, std::by
   if (!part.recomputed) return;
   const std::size_t block_floats = block_stash_floats(s);
   for (std::size_t b = 0; b < layout_.blocks.size(); ++b) block_forget(s, kept + b * block_floats);
-  if (part.ends) std::memset(ends.normal, 0xFF, static_cast<std::size_t>(kept + ends.floats - ends.normal) * sizeof(float));
+  const float* end = kept + ends.floats;
+  if (part.ends) std::memset(ends.normal, 0xFF, static_cast<std::size_t>(end - ends.normal) * sizeof(float));
 }
 
 void TransformerStage::recompute(const Part& part) {

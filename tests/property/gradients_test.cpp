@@ -116,7 +116,8 @@ TEST_CASE("gradients of what the library has not: routes, chains, pairs, sizes")
                                 "place stage s on device (s if s < 2 else 3 - s)\n"
                                 "route microbatch m = 0 .. 2 if m mod 2 == 0 else 2 .. 4\n", greedy));
   // Uneven slices, differently by microbatch; microbatches of different sizes.
-  check_gradients(schedule_with("devices 3\nstages 3\nmicrobatches 2\nslices [[5, 3, 2], [1, 1, 8]]\nplace stage s on device s\n",
+  check_gradients(schedule_with("devices 3\nstages 3\nmicrobatches 2\nslices [[5, 3, 2], [1, 1, 8]]\n"
+                                "place stage s on device s\n",
                                 "any { B(*, *, *) } any { F(*, *, *) }"));
   check_gradients(schedule_with("devices 3\nstages 3\nmicrobatches [10, 4, 7]\nplace stage s on device s\n", greedy));
   // Overlapped pairs.

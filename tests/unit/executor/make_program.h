@@ -1,5 +1,5 @@
-// Makes Programs for tests of the executor by hand, with core/ alone: orders of F, I, W, B, R, G and O, lowered with as few
-// slots as liveness allows, so that every wait matters.
+// Makes Programs for tests of the executor by hand, with core/ alone: orders of F, I, W, B, R, G and O, lowered with as
+// few slots as liveness allows, so that every wait matters.
 #pragma once
 
 #include <cstdint>

@@ -203,7 +203,8 @@ TEST_CASE("an overlapped pair starts when both may and ends as one") {
   Table table = test::make_table(order, 2, 4);
   // F of device 0 that comes before a backward, with it.
   std::uint32_t first = 0;
-  while (table.ops.kind(table.entries[first]).name != "F" || table.ops.kind(table.entries[first + 1]).name != "B") ++first;
+  const auto is = [&](std::uint32_t at, const char* name) { return table.ops.kind(table.entries[at]).name == name; };
+  while (!is(first, "F") || !is(first + 1, "B")) ++first;
   REQUIRE(first + 1 < table.first[1]);
   Program p = test::lower_by_hand(table, 2, 4);
   p.table.blocks.items = {first, first + 1};
