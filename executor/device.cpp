@@ -28,7 +28,8 @@ std::size_t Device::stash_bytes(const Plan& plan, const Workload& workload, Devi
 
 Device::Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
                const std::vector<std::size_t>& payload_bytes)
-    : program_(program),
+    : id_(id),
+      program_(program),
       plan_(plan),
       workload_(workload),
       stages_(plan.model.stages, nullptr),
@@ -47,7 +48,30 @@ void Device::begin_step(std::uint64_t step) {
 
 void Device::end_step() {
   for (std::uint32_t s = 0; s < stages_.size(); ++s)
-    if (stages_[s] != nullptr && plan_.updates_itself[s] == 0) stages_[s]->optimizer_step();
+    if (stages_[s] != nullptr && plan_.updates_itself[s] == 0) stages_[s]->optimizer_step(0, 0);
+  for (std::uint32_t s = 0; s < stages_.size(); ++s)
+    if (stages_[s] != nullptr) stages_[s]->settle(plan_.newest_slot[s][replica_on(plan_.model, StageId(s), id_)]);
+}
+
+void Device::take_weights(std::uint32_t position) {
+  if (plan_.weights == 0) return;
+  const std::uint32_t s = program_.table.ops.stage(program_.table.entries[position]);
+  for (std::uint32_t i = program_.reads.first[position]; i < program_.reads.first[position + 1]; ++i) {
+    const SlotUse& use = program_.reads.items[i];
+    if (use.payload != plan_.weights || program_.table.ops.stage(plan_.expected[i]) != s) continue;
+    const std::span<std::byte> mine = stages_[s]->weights(plan_.weights_slot[position]);
+    std::memcpy(mine.data(), buffers_.slot(use.payload, use.slot), mine.size());
+  }
+}
+
+void Device::hand_on_weights(std::uint32_t position) {
+  if (plan_.weights == 0) return;
+  const std::uint32_t s = program_.table.ops.stage(program_.table.entries[position]);
+  for (const SlotUse& use : program_.writes[position]) {
+    if (use.payload != plan_.weights) continue;
+    const std::span<std::byte> mine = stages_[s]->weights(plan_.weights_slot[position]);
+    std::memcpy(buffers_.slot(use.payload, use.slot), mine.data(), mine.size());
+  }
 }
 
 Envelope Device::envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const {
@@ -74,7 +98,9 @@ std::string Device::run(std::uint32_t position, std::uint64_t step) {
       if (std::string error = compute(position); !error.empty()) return error;
       break;
     case Work::Update:
-      stages_[program_.table.ops.stage(op)]->optimizer_step();
+      stages_[program_.table.ops.stage(op)]->optimizer_step(plan_.weights_before[position],
+                                                            plan_.weights_slot[position]);
+      hand_on_weights(position);
       break;
     case Work::Reduce:
     case Work::Wait:
@@ -97,11 +123,12 @@ std::string Device::compute(std::uint32_t position) {
   part.begins = plan_.model.begins(s, part.microbatch);
   part.ends = plan_.model.ends(s, part.microbatch);
   part.recomputed = plan_.model.is_recomputed(s.value, part.microbatch, part.slice);
+  part.weights = plan_.weights_slot[position];
   for (std::uint32_t q = 0; q < stashes_.size(); ++q) {
     const std::uint32_t slot =
         q == part.slice ? program_.stash[position] : plan_.stash[plan_.model.triple(s.value, part.microbatch, q)];
     if (slot == UINT32_MAX && q <= part.slice)
-      return q == part.slice ? "nothing was kept for it by its forward" : "nothing was kept for it by a slice before it";
+      return std::string("nothing was kept for it by ") + (q == part.slice ? "its forward" : "a slice before it");
     stashes_[q] = slot == UINT32_MAX ? nullptr : buffers_.stash(slot);
   }
   part.stashes = stashes_;
@@ -151,11 +178,13 @@ std::string Device::compute(std::uint32_t position) {
         break;
     }
   };
+  take_weights(position);
   if (kind.parts.empty()) {
     run_part(kind.operation);
   } else {
     for (KindId each : kind.parts) run_part(ops.kinds()[each].operation);
   }
+  hand_on_weights(position);
   return "";
 }
 

@@ -23,8 +23,9 @@ class Device {
   static std::size_t stash_bytes(const Plan& plan, const Workload& workload, DeviceId id);
 
   void begin_step(std::uint64_t step);
-  /// Runs what the op at `position` computes on this device alone (nothing if it is a wait or a reduction): takes its inputs from their slots, puts its
-  /// outputs into theirs. Empty, or what was wrong with the data found; what a stage throws passes through.
+  /// Runs what the op at `position` computes on this device alone (nothing if it is a wait or a reduction): takes its
+  /// inputs from their slots, puts its outputs into theirs. Empty, or what was wrong with the data found; what a stage
+  /// throws passes through.
   std::string run(std::uint32_t position, std::uint64_t step);
   /// Updates the stages that no op of the table has updated. Their gradients must be summed over all replicas.
   void end_step();
@@ -34,7 +35,11 @@ class Device {
  private:
   Envelope envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const;
   std::string compute(std::uint32_t position);
+  // Weights that an op receives become those it reads; those it read or made go where others receive them.
+  void take_weights(std::uint32_t position);
+  void hand_on_weights(std::uint32_t position);
 
+  DeviceId id_;
   const Program& program_;
   const Plan& plan_;
   Workload& workload_;

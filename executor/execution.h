@@ -28,8 +28,8 @@ class Execution {
   /// Times of the step under way or just ended.
   Timeline& timeline() { return timeline_; }
 
-  /// Runs the op at `position`, and the one it is paired with, at `ready` or later, both since the start of the step, and
-  /// notes their times. False if the run was stopped or has failed, in which case `team` knows.
+  /// Runs the op at `position`, and the one it is paired with, at `ready` or later, both since the start of the step,
+  /// and notes their times. False if the run was stopped or has failed, in which case `team` knows.
   bool compute(Team& team, std::uint32_t position, Ticks ready);
   /// Carries a message that may start at `ready`, and notes its times. Does not wait for its end.
   bool carry(Team& team, NodeId message, Ticks ready);

@@ -42,7 +42,8 @@ class Measured {
 /// From the start of the first op to the end of the last, optional ones left out. Unit: ticks.
 Ticks makespan(const Program& program, const Timeline& timeline);
 
-/// 1 less the sum of the lengths of what computes, streams left out and a pair taken once, over makespan times devices; 0 if nothing took time.
+/// 1 less the sum of the lengths of what computes, streams left out and a pair taken once, over makespan times devices;
+/// 0 if nothing took time.
 double bubble(const Program& program, const Timeline& timeline);
 
 }  // namespace stave

@@ -137,7 +137,8 @@ class Finder {
     for (std::uint32_t i = p_.reads.first[position]; i < p_.reads.first[position + 1]; ++i) {
       if (payload == 0 || p_.reads.items[i].payload != payload) continue;
       const std::string& name = p_.payloads[payload];
-      if (found != kNone) return Failure{ops_.text(op) + " receives several values named " + name + "; stages take one"};
+      if (found != kNone)
+        return Failure{ops_.text(op) + " receives several values named " + name + "; stages take one"};
       const OpId maker = plan_.expected[i];
       found = kUnknown;
       if (!maker.valid()) continue;
@@ -221,7 +222,9 @@ class Finder {
     Result<std::uint32_t> from = source(position, plan_.gradient, kInputGradient);
     if (!from) return from.failure();
     if (*from == expected || *from == kUnknown) return {};
-    const auto of = [](std::uint32_t s) { return s == kNone ? "no gradient" : "the gradient of stage " + std::to_string(s); };
+    const auto of = [](std::uint32_t s) {
+      return s == kNone ? "no gradient" : "the gradient of stage " + std::to_string(s);
+    };
     return Failure{ops_.text(op) + " receives " + of(*from) + "; by the way of the activations it must be " +
                    of(expected)};
   }
@@ -264,11 +267,14 @@ Partition plain_partition(std::uint32_t stages, std::uint32_t microbatches, std:
   for (std::uint32_t s = 0; s < stages; ++s) result.routes[0].push_back(StageId(s));
   result.route_of.assign(microbatches, 0);
   result.devices.assign(stages, {DeviceId(0)});
+  result.updates.assign(stages, 0);
   return result;
 }
 
 Partition plainly(Partition partition) {
   partition.recomputed.clear();
+  for (std::uint32_t s = 0; s < partition.stages && partition.has_updates(); ++s)
+    partition.kept[StageId(s)] = partition.updates[StageId(s)] + 1;
   for (std::vector<DeviceId>& devices : partition.devices)
     if (!devices.empty()) devices.assign(1, DeviceId(0));
   return partition;

@@ -31,6 +31,18 @@ struct Partition {
   /// For every triple whether its forward keeps the input alone and an op R makes the rest again; empty if none does.
   std::vector<std::uint8_t> recomputed;
 
+  /// Updates of each stage that stand in the table; all 0, and the rest empty, if every step ends with one.
+  IdVector<StageId, std::uint32_t> updates;
+  /// For every triple the version of weights that its ops read, 0 that at the start of the step, v that of the v-th
+  /// update; and which update uses its gradient, counted from 1, or 0 if it is the one that ends the step.
+  std::vector<std::uint32_t> reads_version;
+  std::vector<std::uint32_t> used_by;
+  /// Most versions of a stage that one of its devices keeps at once.
+  IdVector<StageId, std::uint32_t> kept;
+
+  std::uint32_t kept_of(StageId s) const { return kept.empty() ? 1 : kept[s]; }
+  bool has_updates() const { return !used_by.empty(); }
+
   const std::vector<StageId>& route(std::uint32_t microbatch) const { return routes[route_of[microbatch]]; }
   bool begins(StageId s, std::uint32_t microbatch) const { return route(microbatch).front() == s; }
   bool ends(StageId s, std::uint32_t microbatch) const { return route(microbatch).back() == s; }
@@ -55,7 +67,7 @@ std::uint32_t slice_of(const OpSet& ops, OpId op);
 /// All microbatches through all stages, rising, each stage once: what a sequential run needs no Program for.
 Partition plain_partition(std::uint32_t stages, std::uint32_t microbatches, std::uint32_t slices = 1);
 
-/// The same model and routes, every stage once and nothing recomputed.
+/// The same model, routes and versions: every stage once and nothing recomputed, all versions of a step kept.
 Partition plainly(Partition partition);
 
 /// The partition that a program trains. `plan` must know devices, waits, payloads and expected makers.

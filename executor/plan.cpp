@@ -4,6 +4,7 @@
 
 #include "core/lanes.h"
 #include "core/operations.h"
+#include "executor/updates.h"
 
 namespace stave {
 
@@ -35,6 +36,8 @@ Result<void> check_sizes(const Program& p) {
   if (!well_formed(p.waits, p.nodes())) return broken("its waits");
   if (!well_formed(p.reads, p.table.size()) || !well_formed(p.writes, p.table.size())) return broken("its data");
   if (p.stash.size() != p.table.size()) return broken("its stashes");
+  for (const std::vector<std::uint32_t>* versions : {&p.reads_version, &p.makes_version})
+    if (!versions->empty() && versions->size() != p.table.size()) return broken("its versions of weights");
   if (!well_formed(p.issue, devices)) return broken("its issue order");
   if (!well_formed(p.table.blocks, p.table.blocks.size())) return broken("its blocks");
   if (const std::uint32_t lanes = Lanes(p.table).count(); lanes > kMaxRunLanes)
@@ -252,119 +255,6 @@ Result<void> find_work(const Program& p, bool computes, Plan& plan) {
   return {};
 }
 
-// Entries G and O of the table: every replica of a stage has as many, and they take in every gradient.
-class Updates {
- public:
-  Updates(const Program& p, Plan& plan) : p_(p), plan_(plan), ops_(p.table.ops) {}
-
-  Result<void> find() {
-    const std::uint32_t stages = plan_.model.stages;
-    plan_.reduces_itself.assign(stages, 0);
-    plan_.updates_itself.assign(stages, 0);
-    plan_.meeting_of.assign(p_.table.size(), kNone);
-    reductions_.resize(stages);
-    for (std::uint32_t position = 0; position < p_.table.size(); ++position) {
-      const Work work = plan_.work[position];
-      if (work != Work::Reduce && work != Work::Update) continue;
-      const std::uint32_t s = ops_.stage(p_.table.entries[position]);
-      if (s >= stages || std::ranges::count(plan_.model.devices[StageId(s)], plan_.device[position]) == 0)
-        return Failure{text(position) + " stands on device " + std::to_string(plan_.device[position].value) +
-                       ", which does not have its stage"};
-      (work == Work::Reduce ? plan_.reduces_itself : plan_.updates_itself)[s] = 1;
-    }
-    for (std::uint32_t d = 0; d < p_.table.devices(); ++d)
-      if (Result<void> result = walk(DeviceId(d)); !result) return result;
-    for (std::uint32_t s = 0; s < stages; ++s)
-      if (Result<void> result = meet(s); !result) return result;
-    return {};
-  }
-
- private:
-  struct Seen {
-    // The last W whose gradient no update has used, and whether that was summed over the replicas.
-    std::uint32_t unused = kNone;
-    bool is_summed = false;
-    std::uint32_t updates = 0;
-  };
-
-  std::string text(std::uint32_t position) const { return ops_.text(p_.table.entries[position]); }
-
-  bool gives_gradient(OpId op) const {
-    const OpKind& kind = ops_.kind(op);
-    const auto does = [](Operation o) { return o == Operation::WeightGradient || o == Operation::Backward; };
-    return does(kind.operation) ||
-           std::ranges::any_of(kind.parts, [&](KindId part) { return does(ops_.kinds()[part].operation); });
-  }
-
-  Result<void> walk(DeviceId d) {
-    std::vector<Seen> seen(plan_.model.stages);
-    for (std::uint32_t position = p_.table.first[d.value]; position < p_.table.first[d.value + 1]; ++position) {
-      if (plan_.work[position] == Work::Wait) continue;
-      const OpId op = p_.table.entries[position];
-      const std::uint32_t s = ops_.stage(op);
-      Seen& mine = seen[s];
-      if (plan_.work[position] == Work::Reduce) {
-        mine.is_summed = true;
-        reductions_[s].push_back(position);
-      } else if (plan_.work[position] == Work::Update) {
-        if (has_replicas(s) && !mine.is_summed)
-          return Failure{text(position) + " updates stage " + std::to_string(s) + ", which lies on several devices, " +
-                         "but no G has summed their gradients"};
-        mine = {kNone, false, mine.updates + 1};
-      } else if (gives_gradient(op)) {
-        mine.unused = position;
-        mine.is_summed = false;
-      }
-    }
-    for (std::uint32_t s = 0; s < seen.size(); ++s) {
-      const bool is_here = std::ranges::count(plan_.model.devices[StageId(s)], d) != 0;
-      if (!is_here) continue;
-      if (plan_.updates_itself[s] != 0 && seen[s].unused != kNone)
-        return Failure{"no O uses the gradient of " + text(seen[s].unused)};
-      if (plan_.updates_itself[s] == 0 && plan_.reduces_itself[s] != 0 && !seen[s].is_summed)
-        return Failure{"no G sums the gradients of stage " + std::to_string(s) + " after " +
-                       (seen[s].unused == kNone ? "the last op" : text(seen[s].unused))};
-      updates_.resize(plan_.model.stages, kNone);
-      if (updates_[s] == kNone) updates_[s] = seen[s].updates;
-      if (updates_[s] != seen[s].updates)
-        return Failure{"the devices of stage " + std::to_string(s) + " update it " + std::to_string(updates_[s]) +
-                       " and " + std::to_string(seen[s].updates) + " times; its replicas would differ"};
-    }
-    return {};
-  }
-
-  bool has_replicas(std::uint32_t s) const { return plan_.model.devices[StageId(s)].size() > 1; }
-
-  // The first G of every device meet, then the second ones, and so on.
-  Result<void> meet(std::uint32_t s) {
-    const std::vector<std::uint32_t>& all = reductions_[s];
-    const std::size_t devices = plan_.model.devices[StageId(s)].size();
-    if (all.empty()) return {};
-    const std::size_t times = all.size() / devices;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool fits = all.size() % devices == 0 &&
-                        plan_.device[all[i]] == plan_.model.devices[StageId(s)][i / times];
-      if (!fits) return Failure{"the devices of stage " + std::to_string(s) + " do not have the same number of G"};
-    }
-    for (std::size_t k = 0; k < times; ++k) {
-      for (std::size_t r = 0; r < devices; ++r) {
-        const std::uint32_t position = all[r * times + k];
-        plan_.meeting_of[position] = static_cast<std::uint32_t>(plan_.meetings.size());
-        plan_.meetings.items.push_back(position);
-      }
-      plan_.meetings.end_row();
-    }
-    return {};
-  }
-
-  const Program& p_;
-  Plan& plan_;
-  const OpSet& ops_;
-  // By stage: its G, by position; how often each of its devices updates it.
-  std::vector<std::vector<std::uint32_t>> reductions_;
-  std::vector<std::uint32_t> updates_;
-};
-
 void find_payloads(const Program& p, Plan& plan) {
   for (std::uint16_t i = 1; i < p.payloads.size(); ++i) {
     if (p.payloads[i] == "activation") plan.activation = i;
@@ -407,7 +297,7 @@ Result<Plan> make_plan(const Program& program, bool computes) {
   if (!model) return model.failure();
   plan.model = std::move(*model);
   find_stashes(program, plan);
-  if (Result<void> updates = Updates(program, plan).find(); !updates) return updates.failure();
+  if (Result<void> updates = find_updates(program, plan); !updates) return updates.failure();
   if (Result<void> finishes = check(); !finishes) return finishes.failure();
   return plan;
 }

@@ -60,6 +60,12 @@ struct Plan {
   /// or none.
   Rows<std::uint32_t> meetings;
   std::vector<std::uint32_t> meeting_of;
+  /// Where a stage keeps the version of its weights that an op reads or an update makes, and the one before that; 0
+  /// where there is one version. Shape: by position.
+  std::vector<std::uint32_t> weights_slot;
+  std::vector<std::uint32_t> weights_before;
+  /// By stage and replica, where its newest version is at the end of a step.
+  std::vector<std::vector<std::uint32_t>> newest_slot;
   /// For every stage whether the table itself has its reductions and its updates; else they end the step.
   std::vector<std::uint8_t> reduces_itself;
   std::vector<std::uint8_t> updates_itself;

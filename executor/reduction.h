@@ -1,5 +1,5 @@
-// Reduction: how the gradients of a stage's replicas become their sum, and where the threads of their devices meet for it.
-// When that is due is said by the plan: at the ops G of a table, or before the update that ends a step.
+// Reduction: how the gradients of a stage's replicas become their sum, and where the threads of their devices meet for
+// it. When that is due is said by the plan: at the ops G of a table, or before the update that ends a step.
 #pragma once
 
 #include <condition_variable>

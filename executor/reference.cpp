@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "core/operations.h"
@@ -29,19 +30,75 @@ class Reference {
     use_one_thread();
   }
 
-  void step(std::uint64_t step) {
+  Result<void> step(std::uint64_t step) {
     for (std::uint32_t s = 0; s < partition_.stages; ++s)
       if (visited(s)) workload_.stage(StageId(s))->begin_step(step);
-    for (std::uint32_t m = 0; m < partition_.microbatches; ++m) {
-      for (std::uint32_t q = 0; q < partition_.slices; ++q) forward(m, q);
-      for (std::uint32_t q = partition_.slices; q-- > 0;) backward(m, q);
+    if (!partition_.has_updates()) {
+      for (std::uint32_t m = 0; m < partition_.microbatches; ++m) run(m);
+    } else if (Result<void> done = run_between_updates(); !done) {
+      return done;
     }
-    for (std::uint32_t s = 0; s < partition_.stages; ++s)
-      if (visited(s)) workload_.stage(StageId(s))->optimizer_step();
+    for (std::uint32_t s = 0; s < partition_.stages; ++s) {
+      if (!visited(s)) continue;
+      Stage& stage = *workload_.stage(StageId(s));
+      if (partition_.updates[StageId(s)] == 0) stage.optimizer_step(0, 0);
+      stage.settle(partition_.updates[StageId(s)]);
+    }
+    return {};
   }
 
  private:
   bool visited(std::uint32_t s) const { return !partition_.devices[StageId(s)].empty(); }
+
+  void run(std::uint32_t m) {
+    for (std::uint32_t q = 0; q < partition_.slices; ++q) forward(m, q);
+    for (std::uint32_t q = partition_.slices; q-- > 0;) backward(m, q);
+  }
+
+  template <class Visit>
+  void each_triple(std::uint32_t m, const Visit& visit) const {
+    for (StageId s : partition_.route(m))
+      for (std::uint32_t q = 0; q < partition_.slices; ++q) visit(s, partition_.triple(s.value, m, q));
+  }
+
+  // Version v of a stage lies at place v, and is made as soon as all its gradients are there.
+  Result<void> run_between_updates() {
+    std::vector<std::uint32_t> made(partition_.stages, 0);
+    // By stage and update, how many gradients it still waits for.
+    std::vector<std::vector<std::uint32_t>> missing;
+    for (std::uint32_t s = 0; s < partition_.stages; ++s)
+      missing.emplace_back(partition_.updates[StageId(s)] + std::size_t{1}, 0);
+    for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
+      each_triple(m, [&](StageId s, std::size_t triple) { ++missing[s.value][partition_.used_by[triple]]; });
+    const auto update = [&](std::uint32_t s) {
+      while (made[s] < partition_.updates[StageId(s)] && missing[s][made[s] + 1] == 0) {
+        workload_.stage(StageId(s))->optimizer_step(made[s], made[s] + 1);
+        ++made[s];
+      }
+    };
+    const auto may_run = [&](std::uint32_t m) {
+      bool result = true;
+      each_triple(m, [&](StageId s, std::size_t triple) {
+        const std::uint32_t used_by = partition_.used_by[triple];
+        result = result && partition_.reads_version[triple] <= made[s.value] &&
+                 (used_by == 0 || used_by == made[s.value] + 1);
+      });
+      return result;
+    };
+    std::vector<std::uint32_t> left(partition_.microbatches);
+    std::iota(left.begin(), left.end(), 0u);
+    while (!left.empty()) {
+      const auto next = std::ranges::find_if(left, may_run);
+      if (next == left.end())
+        return Failure{"no order of whole microbatches reads and makes the same versions of the weights"};
+      run(*next);
+      each_triple(*next, [&](StageId s, std::size_t triple) { --missing[s.value][partition_.used_by[triple]]; });
+      left.erase(next);
+      for (std::uint32_t s = 0; s < partition_.stages; ++s)
+        if (visited(s)) update(s);
+    }
+    return {};
+  }
 
   Part part(StageId s, std::uint32_t m, std::uint32_t q) const {
     Part result;
@@ -49,6 +106,7 @@ class Reference {
     result.slice = q;
     result.begins = partition_.begins(s, m);
     result.ends = partition_.ends(s, m);
+    if (partition_.has_updates()) result.weights = partition_.reads_version[partition_.triple(s.value, m, q)];
     result.stashes = stashes_[s.value];
     return result;
   }
@@ -102,7 +160,8 @@ Result<double> run_reference(Workload& workload, const Partition& partition, std
   try {
     workload.create();
     Reference reference(workload, plain);
-    for (std::uint64_t step = 0; step < steps; ++step) reference.step(step);
+    for (std::uint64_t step = 0; step < steps; ++step)
+      if (Result<void> done = reference.step(step); !done) return done.failure();
     return workload.loss();
   } catch (const std::exception& e) {
     return Failure{std::string("the reference run failed: ") + e.what()};

@@ -1,6 +1,5 @@
-// The reference: the same model on one thread, one microbatch after another: F slice by slice along its route, then I and W
-// back, the last slice first.
-// Slow and plain: it is what a run under any schedule is held against.
+// The reference: the same model on one thread, one microbatch after another: F slice by slice along its route, then I
+// and W back, the last slice first. Slow and plain: it is what a run under any schedule is held against.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,10 @@
 namespace stave {
 
 /// Runs `steps` training steps of a partition, as if every stage had one device and nothing were recomputed; the
-/// gradients of the last stay in the stages. Returns its loss.
-/// Errors: a model that does not fit the partition; not enough memory.
+/// gradients of the last update stay in the stages. Returns its loss. Where updates stand in the table, microbatches
+/// are taken by rising number, as far as the versions that they read are made and their gradients are of the next
+/// update. Errors: a model that does not fit the partition; not enough memory; versions that no order of whole
+/// microbatches has.
 Result<double> run_reference(Workload& workload, const Partition& partition, std::uint64_t steps);
 
 /// Memory that it needs beside the model's parameters. Unit: bytes. `workload` must be configured.

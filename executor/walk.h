@@ -1,6 +1,6 @@
-// Walk: runs a checked Program. A thread a lane takes its ops in order: a device's computing, or one of its streams. The lane
-// of an edge has no thread of its own: whoever makes its next message ready carries it, so that a transfer never waits
-// for a compute lane.
+// Walk: runs a checked Program. A thread a lane takes its ops in order: a device's computing, or one of its streams.
+// The lane of an edge has no thread of its own: whoever makes its next message ready carries it, so that a transfer
+// never waits for a compute lane.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // One transformer block: layer norm, causal attention, residual, layer norm, MLP with gelu, residual.
-// Forward, input gradient and weight gradient are separate; what one leaves for the next lies in the stash. A microbatch
-// may be cut into slices of its sequence: attention then reads the keys and values of the slices before, and adds to their
-// gradients.
+// Forward, input gradient and weight gradient are separate; what one leaves for the next lies in the stash. A
+// microbatch may be cut into slices of its sequence: attention then reads the keys and values of the slices before, and
+// adds to their gradients.
 #pragma once
 
 #include <cstddef>

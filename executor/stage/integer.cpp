@@ -16,14 +16,15 @@ const std::uint64_t* words_of(const std::byte* bytes) { return reinterpret_cast<
 
 }  // namespace
 
-// y[i] = w[i] x[i] + x[i + 1] + the sum over earlier slices e of c(e) x_e[i + 2]: as in attention, a slice reads what those
-// before it have kept, and adds to their gradients. The loss is the sum of y[i]^2 + r[i] y[i] where routes end.
+// y[i] = w[i] x[i] + x[i + 1] + the sum over earlier slices e of c(e) x_e[i + 2]: as in attention, a slice reads what
+// those before it have kept, and adds to their gradients. The loss is the sum of y[i]^2 + r[i] y[i] where routes end.
 class IntegerStage : public Stage {
  public:
-  IntegerStage(std::uint32_t stage, std::uint32_t words, std::uint64_t seed, std::vector<std::uint32_t> frozen)
+  IntegerStage(std::uint32_t stage, std::uint32_t words, std::uint64_t seed, std::uint32_t versions,
+               std::vector<std::uint32_t> frozen)
       : stage_(stage), words_(words), seed_(seed), frozen_(std::move(frozen)) {
-    weight_.resize(words);
-    for (std::uint32_t i = 0; i < words; ++i) weight_[i] = mix(mix(seed, stage), i) | 1;
+    weight_.resize(versions, std::vector<std::uint64_t>(words, 0));
+    for (std::uint32_t i = 0; i < words; ++i) weight_[0][i] = mix(mix(seed, stage), i) | 1;
     gradient_.assign(words, 0);
   }
 
@@ -59,8 +60,9 @@ class IntegerStage : public Stage {
       for (std::uint32_t i = 0; i < words_; ++i) later[(i + 2) % words_] += factor(e) * kept.y[i];
     }
     if (output == nullptr) return;
+    const std::vector<std::uint64_t>& weight = weight_[part.weights];
     for (std::uint32_t i = 0; i < words_; ++i)
-      words_of(output)[i] = weight_[i] * kept.y[i] + kept.y[(i + words_ - 1) % words_] + kept.later[i];
+      words_of(output)[i] = weight[i] * kept.y[i] + kept.y[(i + words_ - 1) % words_] + kept.later[i];
   }
 
   void weight_gradient(const Part& part) override {
@@ -69,11 +71,17 @@ class IntegerStage : public Stage {
     for (std::uint32_t i = frozen_[part.microbatch]; i < words_; ++i) gradient_[i] += kept.y[i] * kept.x[i];
   }
 
-  void optimizer_step() override {
+  void optimizer_step(std::uint32_t from, std::uint32_t to) override {
     begin_update();
     // An even change keeps every weight odd, so that no step loses bits.
-    for (std::uint32_t i = 0; i < words_; ++i) weight_[i] -= 2 * gradient_[i];
+    for (std::uint32_t i = 0; i < words_; ++i) weight_[to][i] = weight_[from][i] - 2 * gradient_[i];
     used_ = true;
+  }
+
+  void settle(std::uint32_t newest) override { std::swap(weight_[0], weight_[newest]); }
+
+  std::span<std::byte> weights(std::uint32_t version) override {
+    return std::as_writable_bytes(std::span(weight_[version]));
   }
 
   GradientView gradients() override {
@@ -84,7 +92,8 @@ class IntegerStage : public Stage {
   std::uint64_t loss() const { return loss_; }
 
   std::vector<ParameterView> parameters() const override {
-    return {{"stage" + std::to_string(stage_) + ".weight", Element::Whole64, weight_.data(), gradient_.data(), words_}};
+    const std::string name = "stage" + std::to_string(stage_) + ".weight";
+    return {{name, Element::Whole64, weight_[0].data(), gradient_.data(), words_}};
   }
 
  private:
@@ -108,7 +117,8 @@ class IntegerStage : public Stage {
 
   void make_output(const Part& part) const {
     const Kept kept(*this, part.stash());
-    for (std::uint32_t i = 0; i < words_; ++i) kept.y[i] = weight_[i] * kept.x[i] + kept.x[(i + 1) % words_];
+    const std::vector<std::uint64_t>& weight = weight_[part.weights];
+    for (std::uint32_t i = 0; i < words_; ++i) kept.y[i] = weight[i] * kept.x[i] + kept.x[(i + 1) % words_];
     for (std::uint32_t e = 0; e < part.slice; ++e) {
       const std::uint64_t* x = Kept(*this, part.stashes[e]).x;
       for (std::uint32_t i = 0; i < words_; ++i) kept.y[i] += factor(e) * x[(i + 2) % words_];
@@ -124,7 +134,8 @@ class IntegerStage : public Stage {
   std::uint32_t words_;
   std::uint64_t seed_;
   std::vector<std::uint32_t> frozen_;
-  std::vector<std::uint64_t> weight_;
+  // By version.
+  std::vector<std::vector<std::uint64_t>> weight_;
   std::vector<std::uint64_t> gradient_;
   bool used_ = false;
   std::uint64_t loss_ = 0;
@@ -155,7 +166,7 @@ void IntegerWorkload::create() {
     for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
       frozen.push_back(static_cast<std::uint32_t>(std::lround(freeze_.at(s, m, partition_.microbatches) * words_)));
     for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
-      made_[s].push_back(std::make_unique<IntegerStage>(s, words_, seed_, frozen));
+      made_[s].push_back(std::make_unique<IntegerStage>(s, words_, seed_, partition_.kept_of(StageId(s)), frozen));
   }
 }
 
@@ -164,7 +175,7 @@ Stage* IntegerWorkload::stage(StageId s, std::uint32_t replica) {
 }
 
 std::size_t IntegerWorkload::payload_bytes(std::string_view payload) const {
-  return payload == "activation" || payload == "gradient" ? words_ * sizeof(std::uint64_t) : 0;
+  return payload == "activation" || payload == "gradient" || payload == "weights" ? words_ * sizeof(std::uint64_t) : 0;
 }
 
 std::size_t IntegerWorkload::payload_bytes(std::string_view payload, std::uint32_t, std::uint32_t) const {
@@ -174,9 +185,10 @@ std::size_t IntegerWorkload::payload_bytes(std::string_view payload, std::uint32
 std::size_t IntegerWorkload::stash_bytes(StageId) const { return 3 * words_ * sizeof(std::uint64_t); }
 
 std::uint64_t IntegerWorkload::parameter_bytes() const {
-  std::uint64_t replicas = 0;
-  for (const std::vector<DeviceId>& devices : partition_.devices) replicas += devices.size();
-  return 2 * words_ * sizeof(std::uint64_t) * replicas;
+  std::uint64_t arrays = 0;
+  for (std::uint32_t s = 0; s < partition_.stages; ++s)
+    arrays += partition_.devices[StageId(s)].size() * (std::uint64_t{1} + partition_.kept_of(StageId(s)));
+  return arrays * words_ * sizeof(std::uint64_t);
 }
 
 double IntegerWorkload::loss() const {

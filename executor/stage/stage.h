@@ -43,17 +43,20 @@ struct Part {
   bool ends = false;
   /// Forward keeps the input alone, and what slices after it read; recompute() makes the rest again.
   bool recomputed = false;
-  /// The stash of every slice of the microbatch at this stage; the part's own is stashes[slice]. Of the others only those
-  /// of slices before it are touched: by forward and recompute to read, by input_gradient also to add to.
+  /// Which of the versions that the stage keeps it reads.
+  std::uint32_t weights = 0;
+  /// The stash of every slice of the microbatch at this stage; the part's own is stashes[slice]. Of the others only
+  /// those of slices before it are touched: by forward and recompute to read, by input_gradient also to add to.
   std::span<std::byte* const> stashes;
 
   std::byte* stash() const { return stashes[slice]; }
 };
 
-/// One stage of a model, or one of its replicas. All calls come from the thread of its device; buffers are 64-byte
-/// aligned. Contract: the slices of a microbatch are forwarded by rising and their input gradients taken by falling
-/// number; forward, perhaps recompute, input_gradient and weight_gradient of a part get the same stashes, which nobody else touches
-/// in between; several microbatches may be under way at once. May throw; the executor reports the op.
+/// One stage of a model, or one of its replicas. All calls come from the thread of its device, but for a reduction,
+/// which touches its gradients while that thread waits; buffers are 64-byte aligned. Contract: the slices of a
+/// microbatch are forwarded by rising and their input gradients taken by falling number; forward, perhaps recompute,
+/// input_gradient and weight_gradient of a part get the same stashes and version of the weights. Nobody else touches
+/// the stashes in between; several microbatches may be under way at once. May throw; the executor reports the op.
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -69,9 +72,14 @@ class Stage {
   virtual void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) = 0;
   /// Adds the part's weight gradients to those of the step.
   virtual void weight_gradient(const Part& part) = 0;
-  /// Updates the weights by the gradients added since the last update, or since the step began. The gradients stay
-  /// readable until the next is added or the next step begins.
-  virtual void optimizer_step() = 0;
+  /// Makes version `to` of the weights from version `from`, which may be the same, by the gradients added since the
+  /// last update, or since the step began. These stay readable until the next is added or the next step begins.
+  /// Versions are numbered from 0, below Partition::kept of the stage.
+  virtual void optimizer_step(std::uint32_t from, std::uint32_t to) = 0;
+  /// At the end of a step: version `newest` becomes version 0, the one that parameters() shows.
+  virtual void settle(std::uint32_t newest) = 0;
+  /// The weights of a version as they travel.
+  virtual std::span<std::byte> weights(std::uint32_t version) = 0;
   /// The gradients that the next update will use.
   virtual GradientView gradients() = 0;
 
@@ -83,8 +91,8 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  /// Fits the model to a schedule and computes all sizes; makes no stage. Errors: a size outside its bounds, or that the
-  /// partition does not fit.
+  /// Fits the model to a schedule and computes all sizes; makes no stage. Errors: a size outside its bounds, or that
+  /// the partition does not fit.
   virtual Result<void> configure(const Partition& partition) = 0;
   /// Makes the stages, those of one partition once. Throws std::bad_alloc.
   virtual void create() = 0;

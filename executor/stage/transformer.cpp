@@ -58,7 +58,8 @@ void Transformer::create() {
       frozen.push_back(
           freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block(s + 1) - first_block(s)));
     for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
-      made_[s].push_back(std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_, corpus_, frozen));
+      made_[s].push_back(std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_, corpus_,
+                                                            partition_.kept_of(StageId(s)), frozen));
   }
   // oneDNN compiles its kernels at their first call, which would count as part of the first op of each kind.
   const AlignedBytes value(payload_bytes("activation"));
@@ -90,14 +91,18 @@ std::size_t Transformer::value_bytes(const TokenSpan& span) const {
   return static_cast<std::size_t>(config_.rows) * span.count * config_.width * sizeof(float);
 }
 
-std::size_t Transformer::payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const {
-  if (payload != "activation" && payload != "gradient") return 0;
+std::size_t Transformer::payload_bytes(std::string_view payload, std::uint32_t microbatch,
+                                       std::uint32_t slice) const {
+  if (payload != "activation" && payload != "gradient") return payload_bytes(payload);
   return value_bytes(spans_->at(microbatch, slice));
 }
 
 std::size_t Transformer::payload_bytes(std::string_view payload) const {
-  if (payload != "activation" && payload != "gradient") return 0;
   std::size_t most = 0;
+  if (payload == "weights")
+    for (std::uint32_t s = 0; s < partition_.stages; ++s)
+      most = std::max(most, layout(StageId(s)).floats * sizeof(float));
+  if (payload != "activation" && payload != "gradient") return most;
   for (const TokenSpan& span : spans_->different()) most = std::max(most, value_bytes(span));
   return most;
 }
@@ -108,8 +113,10 @@ std::uint64_t Transformer::parameter_bytes() const {
   std::uint64_t sum = 0;
   for (std::uint32_t s = 0; s < partition_.stages; ++s) {
     const StageLayout mine = layout(StageId(s));
-    // Values, gradients and two moments.
-    sum += (4 * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float) * partition_.devices[StageId(s)].size();
+    // Versions of the values, gradients and two moments.
+    const std::size_t arenas = 3 + std::size_t{partition_.kept_of(StageId(s))};
+    const std::size_t one = (arenas * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float);
+    sum += one * partition_.devices[StageId(s)].size();
   }
   return sum;
 }

@@ -1,6 +1,6 @@
 // The language model: a decoder-only transformer over bytes, cut into stages. The first stage holds the embeddings of
-// bytes and positions, the last one the final norm, the logits and the loss; with one stage it is both. First is where some
-// route begins, last where some route ends: by routes that never meet, models are trained side by side.
+// bytes and positions, the last one the final norm, the logits and the loss; with one stage it is both. First is where
+// some route begins, last where some route ends: by routes that never meet, models are trained side by side.
 #pragma once
 
 #include <memory>

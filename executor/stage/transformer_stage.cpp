@@ -145,20 +145,20 @@ std::size_t StageLayout::scratch_floats(const TokenSpans& spans) const {
 
 TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout,
                                    std::shared_ptr<const TokenSpans> spans, std::shared_ptr<const Corpus> corpus,
-                                   std::vector<FrozenGroups> frozen)
+                                   std::uint32_t versions, std::vector<FrozenGroups> frozen)
     : config_(config),
       layout_(std::move(layout)),
       spans_(std::move(spans)),
       corpus_(std::move(corpus)),
       frozen_(std::move(frozen)),
-      values_(layout_.floats * sizeof(float)),
       gradients_(layout_.floats * sizeof(float)),
       first_moments_(layout_.floats * sizeof(float)),
       second_moments_(layout_.floats * sizeof(float)),
       scratch_(layout_.scratch_floats(*spans_) * sizeof(float)),
       losses_(layout_.is_last ? frozen_.size() * spans_->slices() : 0, 0) {
+  for (std::uint32_t v = 0; v < versions; ++v) values_.emplace_back(layout_.floats * sizeof(float));
   for (const StageLayout::Named& named : layout_.tensors)
-    fill(named, config_.seed, values_.floats() + named.tensor.offset);
+    fill(named, config_.seed, values_[0].floats() + named.tensor.offset);
 }
 
 void TransformerStage::begin_step(std::uint64_t step) {
@@ -184,8 +184,8 @@ std::span<const std::uint8_t> TransformerStage::row(const Part& part, std::size_
 void TransformerStage::embed(const Part& part, float* x) const {
   const std::size_t d = layout_.width;
   const BlockShape s = shape(part);
-  const float* bytes = values_.floats() + layout_.bytes.offset;
-  const float* positions = values_.floats() + layout_.positions.offset + s.before * d;
+  const float* bytes = values(part) + layout_.bytes.offset;
+  const float* positions = values(part) + layout_.positions.offset + s.before * d;
   for (std::size_t r = 0; r < s.rows; ++r) {
     const auto text = row(part, r);
     for (std::size_t t = 0; t < s.sequence; ++t, x += d) {
@@ -212,13 +212,13 @@ double TransformerStage::loss_forward(const Part& part, const float* x, const St
   const BlockShape s = shape(part);
   const std::size_t n = s.tokens();
   const std::size_t d = s.width;
-  const float* values = values_.floats();
-  layer_norm(x, values + layout_.final_norm.gain.offset, values + layout_.final_norm.bias.offset, n, d, ends.normal,
+  const float* weights = values(part);
+  layer_norm(x, weights + layout_.final_norm.gain.offset, weights + layout_.final_norm.bias.offset, n, d, ends.normal,
              ends.inverse, ends.in);
   const auto classes = static_cast<std::int64_t>(kClasses);
   const auto width = static_cast<std::int64_t>(d);
   matmul(Layout::Plain, Layout::Plain, static_cast<std::int64_t>(n), classes, width, ends.in, width,
-         values + layout_.head.offset, classes, 0, ends.d_logits, classes);
+         weights + layout_.head.offset, classes, 0, ends.d_logits, classes);
   std::vector<std::uint8_t> targets;
   targets.reserve(n);
   for (std::size_t r = 0; r < s.rows; ++r) {
@@ -229,18 +229,17 @@ double TransformerStage::loss_forward(const Part& part, const float* x, const St
   return cross_entropy(ends.d_logits, targets.data(), n, kClasses, static_cast<float>(scale));
 }
 
-void TransformerStage::loss_input_gradient(const BlockShape& shape, const StageEnds& ends, bool frozen,
-                                           float* g) const {
-  const std::size_t n = shape.tokens();
-  const std::size_t d = shape.width;
-  const float* values = values_.floats();
+void TransformerStage::loss_input_gradient(const Part& part, const StageEnds& ends, bool frozen, float* g) const {
+  const std::size_t n = shape(part).tokens();
+  const std::size_t d = layout_.width;
+  const float* weights = values(part);
   float* d_in = scratch_.floats() + round_up(n * d, kFloatsPerLine);
   const auto classes = static_cast<std::int64_t>(kClasses);
   const auto width = static_cast<std::int64_t>(d);
   matmul(Layout::Plain, Layout::Transposed, static_cast<std::int64_t>(n), width, classes, ends.d_logits, classes,
-         values + layout_.head.offset, classes, 0, d_in, width);
+         weights + layout_.head.offset, classes, 0, d_in, width);
   std::memset(g, 0, n * d * sizeof(float));
-  layer_norm_input_gradient(d_in, ends.normal, ends.inverse, values + layout_.final_norm.gain.offset, n, d, g);
+  layer_norm_input_gradient(d_in, ends.normal, ends.inverse, weights + layout_.final_norm.gain.offset, n, d, g);
   if (!frozen) layer_norm_weight_gradient(d_in, ends.normal, n, d, ends.d_gain, ends.d_bias);
 }
 
@@ -250,7 +249,7 @@ void TransformerStage::run_blocks(const Part& part, bool again, float* x) {
   const std::size_t block_floats = block_stash_floats(s);
   find_earlier(part);
   for (const BlockParameters& block : layout_.blocks) {
-    block_forward(s, block, values_.floats(), earlier_, again, x, kept);
+    block_forward(s, block, values(part), earlier_, again, x, kept);
     kept += block_floats;
     move_earlier(1);
   }
@@ -274,7 +273,8 @@ void TransformerStage::forward(const Part& part, const std::byte* input, std::by
   if (!part.recomputed) return;
   const std::size_t block_floats = block_stash_floats(s);
   for (std::size_t b = 0; b < layout_.blocks.size(); ++b) block_forget(s, kept + b * block_floats);
-  if (part.ends) std::memset(ends.normal, 0xFF, static_cast<std::size_t>(kept + ends.floats - ends.normal) * sizeof(float));
+  const float* end = kept + ends.floats;
+  if (part.ends) std::memset(ends.normal, 0xFF, static_cast<std::size_t>(end - ends.normal) * sizeof(float));
 }
 
 void TransformerStage::recompute(const Part& part) {
@@ -300,7 +300,7 @@ void TransformerStage::input_gradient(const Part& part, const std::byte* gradien
   float* g = scratch_.floats();
   float* block_scratch = g + 2 * round_up(n * s.width, kFloatsPerLine);
   if (part.ends) {
-    loss_input_gradient(s, ends, frozen.all, g);
+    loss_input_gradient(part, ends, frozen.all, g);
   } else {
     std::memcpy(g, gradient, bytes);
   }
@@ -309,7 +309,7 @@ void TransformerStage::input_gradient(const Part& part, const std::byte* gradien
   move_earlier(static_cast<std::ptrdiff_t>(layout_.blocks.size()));
   for (std::size_t b = layout_.blocks.size(); b-- > 0;) {
     move_earlier(-1);
-    block_input_gradient(s, layout_.blocks[b], values_.floats(), earlier_, frozen.blocks[b], g, kept + b * block_floats,
+    block_input_gradient(s, layout_.blocks[b], values(part), earlier_, frozen.blocks[b], g, kept + b * block_floats,
                          block_scratch);
   }
   if (part.begins) std::memcpy(ends.d_embedded, g, bytes);
@@ -349,11 +349,18 @@ void TransformerStage::weight_gradient(const Part& part) {
   }
 }
 
-void TransformerStage::optimizer_step() {
+void TransformerStage::optimizer_step(std::uint32_t from, std::uint32_t to) {
   begin_update();
-  adam(values_.floats(), gradients_.floats(), first_moments_.floats(), second_moments_.floats(), layout_.floats,
+  if (from != to) std::memcpy(values_[to].data(), values_[from].data(), values_[to].size());
+  adam(values_[to].floats(), gradients_.floats(), first_moments_.floats(), second_moments_.floats(), layout_.floats,
        static_cast<float>(learning_rate_at(config_, step_)), ++updates_);
   used_ = true;
+}
+
+void TransformerStage::settle(std::uint32_t newest) { std::swap(values_[0], values_[newest]); }
+
+std::span<std::byte> TransformerStage::weights(std::uint32_t version) {
+  return {values_[version].data(), values_[version].size()};
 }
 
 GradientView TransformerStage::gradients() {
@@ -368,7 +375,7 @@ void TransformerStage::add_losses(std::vector<double>& sums) const {
 std::vector<ParameterView> TransformerStage::parameters() const {
   std::vector<ParameterView> result;
   for (const StageLayout::Named& named : layout_.tensors)
-    result.push_back({named.name, Element::Float32, values_.floats() + named.tensor.offset,
+    result.push_back({named.name, Element::Float32, values_[0].floats() + named.tensor.offset,
                       gradients_.floats() + named.tensor.offset, named.tensor.count()});
   return result;
 }

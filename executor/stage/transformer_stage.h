@@ -58,16 +58,19 @@ struct StageEnds;
 
 class TransformerStage : public Stage {
  public:
-  /// Shape: frozen[m] for every microbatch.
+  /// Keeps up to `versions` versions of its weights. Shape: frozen[m] for every microbatch.
   TransformerStage(const ModelConfig& config, StageLayout layout, std::shared_ptr<const TokenSpans> spans,
-                   std::shared_ptr<const Corpus> corpus, std::vector<FrozenGroups> frozen);
+                   std::shared_ptr<const Corpus> corpus, std::uint32_t versions,
+                   std::vector<FrozenGroups> frozen);
 
   void begin_step(std::uint64_t step) override;
   void forward(const Part& part, const std::byte* input, std::byte* output) override;
   void recompute(const Part& part) override;
   void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) override;
   void weight_gradient(const Part& part) override;
-  void optimizer_step() override;
+  void optimizer_step(std::uint32_t from, std::uint32_t to) override;
+  void settle(std::uint32_t newest) override;
+  std::span<std::byte> weights(std::uint32_t version) override;
   GradientView gradients() override;
   std::vector<ParameterView> parameters() const override;
 
@@ -75,13 +78,14 @@ class TransformerStage : public Stage {
   void add_losses(std::vector<double>& sums) const;
 
  private:
+  const float* values(const Part& part) const { return values_[part.weights].floats(); }
   BlockShape shape(const Part& part) const { return layout_.shape(spans_->at(part.microbatch, part.slice)); }
   std::span<const std::uint8_t> row(const Part& part, std::size_t r) const;
   void begin_update();
   void embed(const Part& part, float* x) const;
   void run_blocks(const Part& part, bool again, float* x);
   double loss_forward(const Part& part, const float* x, const StageEnds& ends) const;
-  void loss_input_gradient(const BlockShape& shape, const StageEnds& ends, bool frozen, float* g) const;
+  void loss_input_gradient(const Part& part, const StageEnds& ends, bool frozen, float* g) const;
   void find_earlier(const Part& part);
   void move_earlier(std::ptrdiff_t blocks);
 
@@ -90,7 +94,8 @@ class TransformerStage : public Stage {
   std::shared_ptr<const TokenSpans> spans_;
   std::shared_ptr<const Corpus> corpus_;
   std::vector<FrozenGroups> frozen_;
-  AlignedBytes values_;
+  // By version.
+  std::vector<AlignedBytes> values_;
   AlignedBytes gradients_;
   AlignedBytes first_moments_;
   AlignedBytes second_moments_;

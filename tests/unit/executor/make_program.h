@@ -1,5 +1,5 @@
-// Makes Programs for tests of the executor by hand, with core/ alone: orders of F, I, W, B, R, G and O, lowered with as few
-// slots as liveness allows, so that every wait matters.
+// Makes Programs for tests of the executor by hand, with core/ alone: orders of F, I, W, B, R, G and O, lowered with as
+// few slots as liveness allows, so that every wait matters.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,9 @@ class Wrapped : public Stage {
     before_op();
     inner->weight_gradient(part);
   }
-  void optimizer_step() override { inner->optimizer_step(); }
+  void optimizer_step(std::uint32_t from, std::uint32_t to) override { inner->optimizer_step(from, to); }
+  void settle(std::uint32_t newest) override { inner->settle(newest); }
+  std::span<std::byte> weights(std::uint32_t version) override { return inner->weights(version); }
   GradientView gradients() override { return inner->gradients(); }
   std::vector<ParameterView> parameters() const override { return inner->parameters(); }
 

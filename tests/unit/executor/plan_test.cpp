@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "executor/reference.h"
 #include "executor/run.h"
 #include "executor/stage/integer.h"
 #include "make_program.h"
@@ -168,6 +169,70 @@ TEST_CASE("a declared op is run as a wait of its cost and named") {
   CHECK(report.value().declared == std::vector<std::string>{"X"});
   const std::uint32_t last = p.table.size() - 1;
   CHECK(report.value().timeline.end[last] - report.value().timeline.start[last] == 7);
+}
+
+TEST_CASE("an op on a stream runs beside the computing of its device") {
+  Table table = test::make_table(test::one_f_one_b(2, 3), 2, 3);
+  OpKind kind;
+  kind.name = "Out";
+  kind.stream = "copy";
+  kind.indices = {{"s", IndexRole::Stage, 2}};
+  REQUIRE(table.ops.add(kind));
+  const std::uint32_t index[] = {0};
+  // After the first op of device 0.
+  const OpId out = table.ops.id(table.ops.find("Out"), index);
+  table.entries.insert(table.entries.begin() + 1, out);
+  for (std::uint32_t d = 0; d < 2; ++d) ++table.first[d + 1];
+  Program p = test::lower_by_hand(table, 2, 3);
+  IntegerWorkload integers;
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.steps = 2;
+  options.cost_ns.assign(p.nodes(), 0);
+  options.cost_ns[1] = 1'000'000'000;
+  const Result<RunReport> report = run(p, integers, options);
+  REQUIRE_MESSAGE(report, report.failure().message);
+  const Timeline& t = report.value().timeline;
+  CHECK(t.end[1] - t.start[1] == 1'000'000'000);
+  for (std::uint32_t position = 2; position < p.table.size(); ++position) CHECK(t.end[position] < t.end[1]);
+  CHECK(report.value().declared == std::vector<std::string>{"Out"});
+}
+
+TEST_CASE("an overlapped pair starts when both may and ends as one") {
+  test::Order order = test::one_f_one_b(2, 4);
+  Table table = test::make_table(order, 2, 4);
+  // F of device 0 that comes before a backward, with it.
+  std::uint32_t first = 0;
+  const auto is = [&](std::uint32_t at, const char* name) { return table.ops.kind(table.entries[at]).name == name; };
+  while (!is(first, "F") || !is(first + 1, "B")) ++first;
+  REQUIRE(first + 1 < table.first[1]);
+  Program p = test::lower_by_hand(table, 2, 4);
+  p.table.blocks.items = {first, first + 1};
+  p.table.blocks.end_row();
+  IntegerWorkload integers;
+  IntegerWorkload plain;
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.cost_ns.assign(p.nodes(), 0);
+  Result<RunReport> report = run(p, integers, options);
+  REQUIRE_MESSAGE(report, report.failure().message);
+  const Timeline& t = report.value().timeline;
+  CHECK(t.start[first] == t.start[first + 1]);
+  CHECK(t.end[first] == t.end[first + 1]);
+  CHECK(std::ranges::count_if(report.value().medians, [](const MedianLength& m) { return m.with.valid(); }) == 1);
+  REQUIRE(run_reference(plain, plain_partition(2, 4), 1));
+  CHECK(compare_gradients(p.table, integers, plain).agrees);
+
+  p.table.blocks.items = {first, first + 2};
+  CHECK(refusal(p) == "the program contradicts itself: a pair whose ops do not stand next to each other");
+  p.table.blocks.items = {first, 9999};
+  CHECK(refusal(p) == "the program contradicts itself: a block of an op that does not exist");
+  // The backward of a pair may not need what its forward makes.
+  order = {{{'F', 0, 0}, {'B', 0, 0}}, {{'F', 1, 0}, {'B', 1, 0}}};
+  p = test::make(order, 2, 1);
+  p.table.blocks.items = {0, 1};
+  p.table.blocks.end_row();
+  CHECK(refusal(p).find("the program cannot finish: ") == 0);
 }
 
 }  // namespace

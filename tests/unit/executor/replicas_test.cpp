@@ -1,4 +1,5 @@
-// Stages on several devices: their gradients are summed, and all replicas stay the same; by hand, where a table says so.
+// Stages on several devices: their gradients are summed, and all replicas stay the same; by hand, where a table says
+// so.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -147,7 +148,8 @@ TEST_CASE("what would leave replicas different is refused") {
   CHECK(refusal(order) == "the devices of stage 0 do not have the same number of G");
   order = with_reductions("GO");
   order[2].push_back({'O', 0, 1});
-  CHECK(refusal(order) == "O(0, 1) updates stage 0, which lies on several devices, but no G has summed their gradients");
+  CHECK(refusal(order) ==
+        "O(0, 1) updates stage 0, which lies on several devices, but no G has summed their gradients");
   order[2].back() = {'G', 1, 1};
   CHECK(refusal(order) == "G(1, 1) stands on device 2, which does not have its stage");
   // Device 0 has stage 0's meeting before stage 2's, device 2 the other way round.

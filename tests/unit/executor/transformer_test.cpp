@@ -262,7 +262,8 @@ TEST_CASE("two models side by side: each gets the gradient of its share of the m
   // The rows of the text that microbatch 1 reads are the only ones that the second embedding hears of.
   const ParameterView bytes = both.stage(StageId(2))->parameters()[0];
   double sum = 0;
-  for (std::size_t i = 0; i < bytes.count; ++i) sum += std::abs(static_cast<double>(static_cast<const float*>(bytes.gradient)[i]));
+  const float* gradient = static_cast<const float*>(bytes.gradient);
+  for (std::size_t i = 0; i < bytes.count; ++i) sum += std::abs(static_cast<double>(gradient[i]));
   CHECK(sum > 0);
 }
 
