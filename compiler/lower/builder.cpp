@@ -25,6 +25,7 @@ Builder::Builder(const Schedule& schedule, const Table& table, const TableNeeds&
   drafts_.resize(readers.of.items.size());
   leaders_.reserve(readers.of.items.size());
   edge_to_.resize(table.devices());
+  row_of_.resize(table.size());
 }
 
 Program Builder::build(DraftRows rows) {
@@ -40,6 +41,7 @@ Program Builder::build(DraftRows rows) {
     const std::uint32_t first = rows.first[d];
     device(d, std::span(rows.items).subspan(first, rows.first[d + 1] - first));
   }
+  by_position();
   program_.issue.first = std::move(rows.first);
   program_.issue.items.reserve(rows.items.size());
   for (std::uint32_t each : rows.items) program_.issue.items.push_back(NodeId(each));
@@ -83,10 +85,29 @@ void Builder::device(std::uint32_t d, std::span<std::uint32_t> row) {
 }
 
 void Builder::entry(std::uint32_t position) {
+  row_of_[position] = static_cast<std::uint32_t>(program_.writes.size());
   wait_beside(position);
   write_outputs(position);
   read_inputs(position);
   program_.waits.end_row();
+}
+
+/// An entry of another stream may start after those that stand behind it, and was then made after them.
+void Builder::by_position() {
+  if (std::is_sorted(row_of_.begin(), row_of_.end())) return;
+  const auto sort = [&](auto& rows) {
+    std::remove_reference_t<decltype(rows)> sorted;
+    sorted.first.reserve(rows.first.size());
+    sorted.items.reserve(rows.items.size());
+    for (std::uint32_t row : row_of_) {
+      for (const auto& each : rows[row]) sorted.items.push_back(each);
+      sorted.end_row();
+    }
+    rows = std::move(sorted);
+  };
+  sort(program_.writes);
+  sort(program_.reads);
+  sort(program_.waits);
 }
 
 /// Waits for other ops of the same device that no lane's order brings about: those of its other lanes, and, in an order
@@ -182,7 +203,7 @@ void Builder::read_inputs(std::uint32_t position) {
 }
 
 std::uint32_t Builder::out_slot(std::uint32_t producer, std::uint16_t payload) const {
-  for (const SlotUse& use : program_.writes[producer])
+  for (const SlotUse& use : program_.writes[row_of_[producer]])
     if (use.payload == payload) return use.slot;
   return SlotPool::kNone;
 }

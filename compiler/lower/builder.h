@@ -46,6 +46,7 @@ class Builder {
 
   void device(std::uint32_t d, std::span<std::uint32_t> row);
   void entry(std::uint32_t position);
+  void by_position();
   void wait_beside(std::uint32_t position);
   void join_waits();
   void write_outputs(std::uint32_t position);
@@ -73,6 +74,8 @@ class Builder {
   std::vector<std::uint32_t> leaders_;
   std::vector<std::uint32_t> message_of_;
   std::vector<Draft> drafts_;
+  /// The row of each entry in what is made, in the order of the making.
+  std::vector<std::uint32_t> row_of_;
   /// Further nodes that a message waits for, with the reader that leads it.
   std::vector<std::pair<std::uint32_t, NodeId>> more_;
 
