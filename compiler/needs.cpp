@@ -386,7 +386,8 @@ Rows<Dependency> find_needs(Evaluator& evaluator, const World& world) {
     for (std::uint32_t n = 0; n < kind.count; ++n) {
       if (!patterns[k].empty() && world.op_exists(k, kind.first + n)) {
         if (evaluated)
-          for (std::size_t i = 0; i < kind.indices.size(); ++i)
+          // That of a replica has no name.
+          for (std::size_t i = 0; i < evaluator.code().ops[k].indices.size(); ++i)
             evaluator.set(evaluator.code().ops[k].indices[i].slot, Datum::whole(at[i]));
         for (const NeedPattern& need : patterns[k])
           needs.each(need, at, n, [&](std::uint32_t op) {

@@ -112,8 +112,13 @@ std::vector<Started> join_lanes(const Units& units, const Upper& upper, const Fi
     for (const Started& each : row) {
       const bool computes = units.info(each.unit).lane == d.value;
       const Ticks end = each.start + units.duration(each.unit);
-      while (next < mine.size() && (computes ? mine[next].start < end : mine[next].start < each.start))
-        joined.push_back(mine[next++]);
+      // Of two at one time, one of them of no length, the one that was started first.
+      const auto comes_before = [&](const Started& beside) {
+        if (computes && beside.start < end) return true;
+        if (beside.start != each.start) return !computes && beside.start < each.start;
+        return beside.number < each.number;
+      };
+      while (next < mine.size() && comes_before(mine[next])) joined.push_back(mine[next++]);
       joined.push_back(each);
     }
     joined.insert(joined.end(), mine.begin() + static_cast<std::ptrdiff_t>(next), mine.end());
