@@ -6,6 +6,8 @@
 
 #include "compiler/activations.h"
 #include "compiler/cell_text.h"
+#include "compiler/code.h"
+#include "compiler/expansion.h"
 #include "compiler/table_needs.h"
 
 namespace stave {
@@ -52,9 +54,7 @@ class Versions {
     const bool updates = std::any_of(table_.entries.begin(), table_.entries.end(), [&](OpId op) {
       return uses_[table_.ops.kind_of(op).value] == Use::Update;
     });
-    if (payload_ != 0)
-      for (std::uint32_t position = 0; position < table_.size() && !receives_; ++position)
-        receives_ = use(position) == Use::Forward && source(position) != kNone;
+    receives_ = payload_ != 0 && forwards_receive();
     if (!updates && !receives_) return false;
     result_.makes.assign(table_.size(), kNone);
     std::vector<std::uint32_t> count;
@@ -65,6 +65,21 @@ class Versions {
           result_.makes[position] = ++count[table_.ops.stage(table_.entries[position])];
     }
     return true;
+  }
+
+  /// Whether forwards are declared to receive weights: then one that receives none reads those of the start.
+  bool forwards_receive() const {
+    if (schedule_.expansion != nullptr) {
+      const Code& code = *schedule_.expansion->code;
+      for (std::uint32_t k = 0; k < uses_.size(); ++k)
+        if (uses_[k] == Use::Forward)
+          for (const NeedCode& need : code.ops[k].needs)
+            if (need.message == kWeightsPayload) return true;
+      return false;
+    }
+    for (std::uint32_t position = 0; position < table_.size(); ++position)
+      if (use(position) == Use::Forward && source(position) != kNone) return true;
+    return false;
   }
 
   /// The entry whose weights one receives, or kNone.

@@ -161,6 +161,16 @@ void Builder::wait_for_readers(const SlotPool::Slot& slot, std::uint16_t payload
     if (readers_[i].payload == payload && readers_[i].device != source && readers_.leads(i)) wait(node(i));
 }
 
+template <class Wait>
+void Builder::wait_for_lanes(const SlotPool::Slot& slot, std::uint16_t payload, Wait&& wait) const {
+  if (slot.received != SlotPool::kNone)
+    for (std::uint32_t i = slot.received; i < readers_.group_end(slot.received); ++i) wait(NodeId(readers_[i].consumer));
+  if (slot.producer == SlotPool::kNone) return;
+  for (std::uint32_t i = readers_.of.first[slot.producer]; i < readers_.of.first[slot.producer + 1]; ++i)
+    if (readers_[i].payload == payload && readers_[i].device == readers_.device_at[slot.producer])
+      wait(NodeId(readers_[i].consumer));
+}
+
 void Builder::write_outputs(std::uint32_t position) {
   const std::uint16_t device = readers_.device_at[position];
   const std::uint32_t end = readers_.of.first[position + 1];
@@ -172,8 +182,10 @@ void Builder::write_outputs(std::uint32_t position) {
     }
     const std::uint32_t slot = pools_[payload].take(start(position));
     SlotPool::Slot& mine = pools_[payload][slot];
-    // An op that read the slot stands before this one on the same lane.
-    wait_for_readers(mine, payload, [&](NodeId on) { program_.waits.items.push_back(on); });
+    const auto wait = [&](NodeId on) { program_.waits.items.push_back(on); };
+    wait_for_readers(mine, payload, wait);
+    // Where all ops compute, one that read the slot stands before this one on the same lane.
+    if (!lanes_.plain()) wait_for_lanes(mine, payload, wait);
     mine = SlotPool::Slot();
     mine.producer = position;
     for (; i < end && readers_[i].payload == payload; ++i) {
@@ -242,9 +254,13 @@ void Builder::receive(std::uint32_t leader) {
     else
       draft.slot_wait = on;
   };
-  if (mine.last_reader != SlotPool::kNone) wait(NodeId(mine.last_reader));
+  if (!lanes_.plain())
+    wait_for_lanes(mine, reader.payload, wait);
+  else if (mine.last_reader != SlotPool::kNone)
+    wait(NodeId(mine.last_reader));
   wait_for_readers(mine, reader.payload, wait);
   mine = SlotPool::Slot();
+  mine.received = leader;
   mine.readers = 1;
   mine.last_reader = readers_[readers_.group_end(leader) - 1].consumer;
 }

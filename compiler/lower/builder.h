@@ -57,6 +57,9 @@ class Builder {
   /// Calls `wait` for every node that read what the slot held before.
   template <class Wait>
   void wait_for_readers(const SlotPool::Slot& slot, std::uint16_t payload, Wait&& wait) const;
+  /// Calls `wait` for every op of the device, on whatever lane, that read what the slot held before.
+  template <class Wait>
+  void wait_for_lanes(const SlotPool::Slot& slot, std::uint16_t payload, Wait&& wait) const;
   void messages();
   void stash();
 

@@ -27,6 +27,8 @@ class SlotPool {
     std::uint32_t producer = kNone;
     std::uint32_t message = kNone;
     std::uint32_t messages = 0;
+    /// Of a slot that receives: the reader that leads the message.
+    std::uint32_t received = kNone;
     std::uint32_t next_free = kNone;
   };
 

@@ -28,6 +28,7 @@ std::optional<Units> Units::make(const Schedule& schedule, const Costs& costs) {
     for (Ticks each : rule.values) units.longest_setup_ = std::max(units.longest_setup_, each);
   units.find_lanes();
   if (!units.place_units()) return std::nullopt;
+  units.join_replicas();
   units.join();
   units.measure();
   return units;
@@ -130,6 +131,27 @@ bool Units::place_units() {
       if (unit_of_[op] == OpId::kNone && schedule_->op_exists(OpId(op))) return false;
   }
   return true;
+}
+
+/// The replicas of a reduction, where lists and `any` have all of them.
+void Units::join_replicas() {
+  const OpSet& ops = schedule_->ops;
+  for (const OpKind& kind : ops.kinds()) {
+    const std::uint32_t replicas = kind.extent(IndexRole::Replica);
+    if (kind.stream != kReduceStream || replicas < 2) continue;
+    if (together_of_.empty()) together_of_.assign(ops.size(), OpId::kNone);
+    for (std::uint32_t first = kind.first; first < kind.first + kind.count; first += replicas) {
+      std::vector<OpId> members;
+      for (std::uint32_t op = first; op < first + replicas; ++op)
+        if (unit_of_[op] != OpId::kNone && !infos_[op].fill) members.push_back(OpId(op));
+      if (members.size() < 2) continue;
+      for (OpId op : members) {
+        together_of_[op.value] = static_cast<std::uint32_t>(together_.size());
+        together_.items.push_back(op);
+      }
+      together_.end_row();
+    }
+  }
 }
 
 void Units::join() {

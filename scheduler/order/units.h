@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compiler/code.h"
 #include "compiler/schedule.h"
 #include "core/ids.h"
+#include "core/rows.h"
 #include "scheduler/costs.h"
 #include "scheduler/order/limits.h"
 
@@ -71,6 +73,12 @@ class Units {
   Ticks duration(OpId unit) const {
     if (partner(unit).valid()) return costs_->of_pair(unit);
     return of(costs_->kinds[KindId(infos_[unit.value].kind)], unit);
+  }
+
+  /// The units that run together with one on other devices, itself among them; none if it runs by itself.
+  std::span<const OpId> together(OpId unit) const {
+    if (together_of_.empty() || together_of_[unit.value] == OpId::kNone) return {};
+    return together_[together_of_[unit.value]];
   }
 
   bool optional(OpId unit) const { return schedule_->ops.kinds()[KindId(infos_[unit.value].kind)].optional; }
@@ -146,6 +154,7 @@ class Units {
 
   void find_lanes();
   bool place_units();
+  void join_replicas();
   void join();
   void measure();
   /// A unit that waits for an op because of where it is written.
@@ -168,6 +177,9 @@ class Units {
   std::vector<UnitInfo> infos_;
   /// By unit; empty without pairs.
   std::vector<OpId> partners_;
+  /// By unit, its row of `together_`; empty without reductions.
+  std::vector<std::uint32_t> together_of_;
+  Rows<OpId> together_;
   /// Unit that runs an op that is not fused, or OpId::kNone.
   std::vector<std::uint32_t> unit_of_;
   std::vector<std::uint32_t> needs_;

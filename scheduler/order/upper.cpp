@@ -170,8 +170,35 @@ void Upper::serve(std::uint32_t lane, Ticks time) {
   const Limits& limits = limits_[units_.lanes()[lane].device];
   for (Block& block : mine.blocks) {
     if (block.written->kind == OrderKind::Fill) continue;
-    if (const std::optional<OpId> unit = choose(limits, block, time)) return start(lane, block, *unit, time);
+    const std::optional<OpId> unit = choose(limits, block, time);
+    if (!unit) continue;
+    const std::span<const OpId> all = units_.together(*unit);
+    if (all.empty()) return start(lane, block, *unit, time);
+    for (OpId each : all) {
+      const UnitInfo& place = units_.info(each);
+      start(place.lane, lanes_[place.lane].blocks[place.block], each, time);
+    }
+    return;
   }
+}
+
+/// Whether the block of a unit could start it: it is next in its list, or ready in its `any`.
+bool Upper::is_offered(OpId unit, Ticks time) const {
+  const UnitInfo& place = units_.info(unit);
+  const Block& block = lanes_[place.lane].blocks[place.block];
+  if (block.written->kind == OrderKind::Any)
+    return block.free.contains(place.rank) || block.takers.contains(place.rank);
+  return block.next < block.written->ops.size() && block.written->ops[block.next] == unit &&
+         readiness_[unit.value].waits == 0 && readiness_[unit.value].time <= time;
+}
+
+/// What runs on several devices at once starts when the last of them is free for it.
+bool Upper::can_start(OpId unit, Ticks time) const {
+  for (OpId each : units_.together(unit)) {
+    const Lane& mine = lane(each);
+    if (mine.running.valid() || mine.fill_until > time || !is_offered(each, time)) return false;
+  }
+  return true;
 }
 
 std::optional<OpId> Upper::choose(const Limits& limits, const Block& block, Ticks time) const {
@@ -180,9 +207,10 @@ std::optional<OpId> Upper::choose(const Limits& limits, const Block& block, Tick
     if (block.next == ops.size()) return std::nullopt;
     const OpId unit = ops[block.next];
     const bool ready = readiness_[unit.value].waits == 0 && readiness_[unit.value].time <= time;
-    return ready && fits_list(limits, unit) ? std::optional<OpId>(unit) : std::nullopt;
+    return ready && fits_list(limits, unit) && can_start(unit, time) ? std::optional<OpId>(unit) : std::nullopt;
   }
   std::uint32_t best = block.free.first();
+  while (best != ReadySet::kNone && !can_start(ops[best], time)) best = block.free.first(best + 1);
   for (std::uint32_t i = block.takers.first(); i < best; i = block.takers.first(i + 1)) {
     if (fits_with_room(limits, ops[i])) best = i;
     if (block.uniform_takers) break;

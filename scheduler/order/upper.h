@@ -126,6 +126,8 @@ class Upper {
   void mark_dirty(std::uint32_t lane);
   void serve(std::uint32_t lane, Ticks time);
   std::optional<OpId> choose(const Limits& limits, const Block& block, Ticks time) const;
+  bool is_offered(OpId unit, Ticks time) const;
+  bool can_start(OpId unit, Ticks time) const;
   void start(std::uint32_t lane, Block& block, OpId unit, Ticks time);
   void take(OpId unit);
   void untake(OpId unit);
