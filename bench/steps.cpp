@@ -20,6 +20,7 @@
 #include "compiler/verify.h"
 #include "scheduler/costs.h"
 #include "scheduler/order/order.h"
+#include "scheduler/pricer/straight_line.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
 
@@ -123,8 +124,16 @@ int run(const std::vector<std::string>& words) {
   const Program program = steps.measure("lower", [&] { return lower(schedule, *table, starts); });
   check(steps.measure("verify program", [&] { return verify(program, schedule, sink); }), sources, sink);
   const Timeline timeline = steps.measure("simulate", [&] { return simulate(program, *costs); });
+  const StraightLine line =
+      steps.measure("compile prices", [&] { return StraightLine(schedule, *table, *costs); });
+  const Price price = steps.measure("price", [&] { return line.price(*costs); });
+  const std::vector<Costs> sixteen(16, *costs);
+  const std::vector<Price> prices = steps.measure("price 16 sets", [&] { return line.price(sixteen); });
+  if (prices.back() != price) fail("sixteen prices at once differ from one");
   Ticks makespan = 0, sum = 0;
-  for (Ticks end : timeline.end) makespan = std::max(makespan, end);
+  for (std::uint32_t position = 0; position < table->size(); ++position)
+    makespan = std::max(makespan, timeline.end[position]);
+  if (price.makespan != makespan) fail("the price of the table differs from that of its program");
   steps.print(table->size(), one_pass(*table, starts, sum));
   fmt::print("makespan {} ticks, mean start {:.1f}\n", makespan, static_cast<double>(sum) / table->size());
   return 0;
