@@ -5,12 +5,14 @@
 
 namespace stave {
 
-Lanes::Lanes(const Table& table) : table_(table), last_(table.size(), false) {
+Lanes::Lanes(const Table& table) : device_at_(table.size()), last_(table.size(), false) {
   const std::uint32_t devices = table.devices();
   for (std::uint32_t d = 0; d < devices; ++d) {
     const bool empty = table.first[d] == table.first[d + 1];
     heads_.push_back(empty ? kNone : table.first[d]);
     devices_.push_back(d);
+    std::fill(device_at_.begin() + table.first[d], device_at_.begin() + table.first[d + 1],
+              static_cast<std::uint16_t>(d));
     if (!empty) last_[table.first[d + 1] - 1] = true;
   }
   streams_.resize(devices);

@@ -20,7 +20,7 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
   const bool finishes = walk.run([&](std::span<const std::uint32_t> block) {
     Ticks ready = 0;
     for (const std::uint32_t position : block) {
-      const std::uint32_t d = table.device_of(position).value;
+      const std::uint32_t d = lanes.device_at(position);
       if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
         ready = std::max(ready, times.end[before] + costs.setup(table, before, position));
       if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)

@@ -91,7 +91,7 @@ class StraightLineMaker {
         payload.push_back(carries);
         ++sent_.first[at + 1];
       };
-      const std::uint32_t device = table_.device_of(position).value;
+      const std::uint32_t device = lanes_.device_at(position);
       const bool computes = lanes_.computes(position);
       needs_.for_each(position, [&](std::uint32_t at, std::uint16_t carries) {
         const bool here = at >= table_.first[device] && at < table_.first[device + 1];
@@ -229,15 +229,15 @@ class StraightLineMaker {
     const std::uint32_t begin = sent_.first[position];
     const std::uint32_t end = sent_.first[position + 1];
     if (begin == end) return;
-    const std::uint32_t source = table_.device_of(position).value;
+    const std::uint32_t source = lanes_.device_at(position);
     for (std::uint32_t i = begin; i < end; ++i) {
       const Sent& first = sent_.items[i];
       if (slot_of_[first.input] != kNobody) continue;
-      const std::uint32_t target = table_.device_of(first.consumer).value;
+      const std::uint32_t target = lanes_.device_at(first.consumer);
       // Few needs share a producer, so that a search is as good as a map.
       std::uint32_t readers = 0;
       const auto same = [&](const Sent& other) {
-        return other.payload == first.payload && table_.device_of(other.consumer).value == target;
+        return other.payload == first.payload && lanes_.device_at(other.consumer) == target;
       };
       for (std::uint32_t k = i; k < end; ++k) readers += same(sent_.items[k]);
       const std::uint32_t slot = new_slot(readers);
