@@ -8,85 +8,13 @@
 
 #include "compiler/table_needs.h"
 #include "core/lanes.h"
+#include "scheduler/limit_sizes.h"
 
 namespace stave::bounds {
 
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-
-/// What the ops of each kind take and give back of one measure, in whole parts.
-struct Sizes {
-  std::vector<KindTicks> taken;
-  std::vector<KindTicks> given;
-  /// By device; none without a limit.
-  std::vector<std::optional<std::int64_t>> most;
-
-  bool any() const {
-    return std::any_of(most.begin(), most.end(), [](const auto& each) { return each.has_value(); });
-  }
-};
-
-std::int64_t value_of(const KindTicks& sizes, const OpSet& ops, OpId op) {
-  return sizes.values.size() == 1 ? sizes.values[0] : sizes.values[sizes.at(ops.name(op))];
-}
-
-Sizes activations(const Schedule& schedule) {
-  Sizes result;
-  for (const OpKind& kind : schedule.ops.kinds()) {
-    const OperationInfo& about = info(kind.operation);
-    result.taken.push_back({{about.takes_activation ? 1 : 0}, {}});
-    result.given.push_back({{about.gives_activation ? 1 : 0}, {}});
-  }
-  for (const DeviceOrder& order : schedule.orders)
-    result.most.push_back(order.activation_limit ? std::optional(floor(*order.activation_limit)) : std::nullopt);
-  return result;
-}
-
-/// Without limits if the sizes have no common part: a bound without a limit holds under one too.
-Sizes memory(const Schedule& schedule) {
-  Sizes result;
-  const CostSet& costs = schedule.costs;
-  std::int64_t parts = 1;
-  bool fits = true;
-  const auto refine = [&](Rational value) {
-    const Int128 common = Int128(parts / std::gcd(parts, value.denominator())) * value.denominator();
-    fits = fits && common < (Int128(1) << 30);
-    if (fits) parts = static_cast<std::int64_t>(common);
-  };
-  const auto in_parts = [&](Rational value) {
-    const Int128 whole = Int128(value.numerator()) * (parts / value.denominator());
-    fits = fits && whole < (Int128(1) << 36) && -whole < (Int128(1) << 36);
-    return fits ? static_cast<std::int64_t>(whole) : 0;
-  };
-  for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
-    for (const IndexedValues& kind : *kinds)
-      for (Rational value : kind.values) refine(value);
-  const auto all = [&](const IdVector<KindId, IndexedValues>& kinds) {
-    std::vector<KindTicks> sizes;
-    for (std::uint32_t k = 0; k < schedule.ops.kinds().size(); ++k) {
-      KindTicks each;
-      if (k < kinds.size() && fits) {
-        each.stride = kinds[KindId(k)].stride;
-        for (Rational value : kinds[KindId(k)].values) each.values.push_back(in_parts(value));
-      }
-      if (each.values.empty()) each.values = {0};
-      sizes.push_back(std::move(each));
-    }
-    return sizes;
-  };
-  result.taken = all(costs.memory_taken);
-  result.given = all(costs.memory_given);
-  for (const DeviceOrder& order : schedule.orders) {
-    result.most.push_back(std::nullopt);
-    if (!order.memory_limit) continue;
-    // What fits the limit fits the limit rounded up to whole parts.
-    const std::optional<Rational> scaled = multiply(*order.memory_limit, Rational(parts));
-    if (scaled && *scaled < Rational(std::int64_t(1) << 60)) result.most.back() = floor(*scaled);
-  }
-  if (!fits) result.most.assign(result.most.size(), std::nullopt);
-  return result;
-}
 
 class Maker {
  public:
@@ -96,7 +24,7 @@ class Maker {
         ops_(table.ops),
         costs_(costs),
         lanes_(table),
-        sizes_{activations(schedule), memory(schedule)} {
+        sizes_(limit_sizes(schedule)) {
     for (std::uint32_t d = 0; d < table.devices(); ++d)
       device_.insert(device_.end(), table.first[d + 1] - table.first[d], d);
     join();
@@ -119,7 +47,7 @@ class Maker {
       if (result.class_of[unit] == kNone) add_class(result, {unit});
     for (std::size_t which = 0; which < sizes_.size(); ++which)
       for (std::uint32_t d = 0; d < table_.devices(); ++d)
-        if (d < sizes_[which].most.size() && sizes_[which].most[d])
+        if (sizes_[which].most[d])
           result.limits.push_back(limit(result, sizes_[which], d, *sizes_[which].most[d]));
     return result;
   }
@@ -228,12 +156,11 @@ class Maker {
       if (microbatch(unit) == kNone) continue;
       const std::uint32_t position = units_[unit][0];
       const OpId op = table_.entries[position];
-      const std::uint32_t kind = ops_.kind_of(op).value;
       Signature& mine = result[unit];
       mine = {key(unit), lanes_.lane(position), device_[position]};
-      for (const Sizes& sizes : sizes_) {
-        mine.push_back(value_of(sizes.taken[kind], ops_, op));
-        mine.push_back(value_of(sizes.given[kind], ops_, op));
+      for (const LimitSizes& sizes : sizes_) {
+        mine.push_back(sizes.taken_by(ops_, op));
+        mine.push_back(sizes.given_by(ops_, op));
       }
       std::sort(ends[unit].begin(), ends[unit].end());
       for (const auto& end : ends[unit]) mine.insert(mine.end(), end.begin(), end.end());
@@ -280,7 +207,7 @@ class Maker {
     result.classes.push_back({device_[position], lanes_.lane(position), std::move(units)});
   }
 
-  MemoryLimit limit(const Instance& instance, const Sizes& sizes, std::uint32_t device, std::int64_t most) const {
+  MemoryLimit limit(const Instance& instance, const LimitSizes& sizes, std::uint32_t device, std::int64_t most) const {
     MemoryLimit result;
     result.device = device;
     result.most = most;
@@ -304,13 +231,13 @@ class Maker {
       return std::tuple(ops_.stage(op), ops_.microbatch(op), ops_.index(op, IndexRole::Slice));
     };
     visit([&](std::uint32_t c, std::uint32_t position, OpId op) {
-      const std::int64_t taken = value_of(sizes.taken[ops_.kind_of(op).value], ops_, op);
+      const std::int64_t taken = sizes.taken_by(ops_, op);
       if (taken == 0) return;
       result.taken[c] += taken;
       takers[triple(op)].push_back({position, taken});
     });
     visit([&](std::uint32_t c, std::uint32_t position, OpId op) {
-      std::int64_t given = value_of(sizes.given[ops_.kind_of(op).value], ops_, op);
+      std::int64_t given = sizes.given_by(ops_, op);
       result.given[c] += given;
       for (Taker& taker : takers[triple(op)]) {
         const std::uint32_t from = unit_of_[taker.position];
@@ -327,7 +254,7 @@ class Maker {
     // What is left out may make room at any time.
     for (std::uint32_t position = table_.first[device]; position < table_.first[device + 1]; ++position) {
       const OpId op = table_.entries[position];
-      if (unit_of_[position] == kNone) result.most += value_of(sizes.given[ops_.kind_of(op).value], ops_, op);
+      if (unit_of_[position] == kNone) result.most += sizes.given_by(ops_, op);
     }
     return result;
   }
@@ -353,7 +280,7 @@ class Maker {
   const OpSet& ops_;
   const Costs& costs_;
   const Lanes lanes_;
-  const std::array<Sizes, 2> sizes_;
+  const std::array<LimitSizes, 2> sizes_;
   /// By position.
   std::vector<std::uint32_t> device_;
   std::vector<std::uint32_t> positions_;
