@@ -19,7 +19,7 @@ namespace stave {
 namespace {
 
 void try_all_expects(Built& into, const Sources& sources) {
-  const ReportMetrics metrics(*into.report);
+  const ReportMetrics metrics(*into.report, MadeFrom{*into.schedule, *into.table, *into.costs});
   for (ExpectResult& result : try_expects(*into.schedule, metrics, into.expects)) {
     switch (result.outcome) {
       case ExpectOutcome::Holds:

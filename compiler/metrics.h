@@ -75,8 +75,9 @@ inline constexpr std::array<std::string_view, 9> kIdleCauses = {
 constexpr std::string_view name_of(IdleCause cause) { return kIdleCauses[static_cast<std::size_t>(cause)]; }
 
 /// The causes that a price of lanes and constant messages knows, in the order in which they are shown. Waiting for a
-/// limit, behind another message or for a shared link does not happen in it.
+/// shared link does not happen in it.
 inline constexpr std::array kKnownCauses = {IdleCause::Filling, IdleCause::Draining, IdleCause::Imbalance,
-                                            IdleCause::Forward, IdleCause::Gradient, IdleCause::Message};
+                                            IdleCause::Forward, IdleCause::Gradient, IdleCause::Message,
+                                            IdleCause::Queue,   IdleCause::Memory};
 
 }  // namespace stave

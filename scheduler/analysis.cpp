@@ -4,6 +4,7 @@
 
 #include "compiler/weights.h"
 #include "core/lanes.h"
+#include "scheduler/period.h"
 
 namespace stave {
 
@@ -51,7 +52,7 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
   }
   report.bubble = less_than_whole(all_busy, Int128(report.makespan) * table.devices());
   report.span_bubble = less_than_whole(most_busy, report.span);
-  const IdVector<DeviceId, Idle> idle = attribute_idle(program, timeline, report.makespan);
+  const IdVector<DeviceId, Idle> idle = attribute_idle(schedule, program, timeline, report.makespan);
   for (std::uint32_t d = 0; d < table.devices(); ++d) report.devices[DeviceId(d)].idle = idle[DeviceId(d)];
   report.staleness =
       staleness(schedule, table, {program.makes_version, program.reads_version, std::vector<bool>()});
@@ -90,12 +91,27 @@ std::optional<Rational> ReportMetrics::value(const MetricQuery& query) const {
     case Metric::Staleness:
       return Rational(report_.staleness[*query.first]);
     case Metric::Period:
-    case Metric::Bytes:
     case Metric::Bound:
     case Metric::Gap:
+      return later(query.metric);
+    case Metric::Bytes:
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<Rational> ReportMetrics::later(Metric metric) const {
+  if (!priced_) return std::nullopt;
+  if (metric == Metric::Period) {
+    if (!period_) period_ = period(priced_->schedule, priced_->table, priced_->costs);
+    return *period_ ? divide(**period_, Rational(report_.ticks_per_unit)) : std::nullopt;
+  }
+  if (!bound_) bound_ = lower_bound(priced_->schedule, priced_->table, priced_->costs);
+  return metric == Metric::Bound ? time(bound_->makespan) : gap(report_.makespan, bound_->makespan);
+}
+
+std::optional<Rational> gap(Ticks makespan, Ticks bound) {
+  return bound == 0 ? std::optional(Rational(0)) : Rational::make(Int128(makespan) - bound, bound);
 }
 
 }  // namespace stave

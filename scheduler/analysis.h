@@ -11,6 +11,8 @@
 #include "core/ids.h"
 #include "core/program.h"
 #include "core/timeline.h"
+#include "scheduler/bounds.h"
+#include "scheduler/costs.h"
 #include "scheduler/idle.h"
 #include "scheduler/memory.h"
 
@@ -56,16 +58,32 @@ struct Report {
 Report analyse(const Schedule& schedule, const Program& program, const Timeline& timeline,
                Diagnostics* sink = nullptr);
 
-/// The figures as `expect` asks for them: times in the unit of the costs. Those of later analyses are not known.
+/// What figures that take more than one pass are made from.
+struct MadeFrom {
+  const Schedule& schedule;
+  const Table& table;
+  const Costs& costs;
+};
+
+/// Makespan over bound, less 1; 0 where both are 0. None if it does not fit a Rational.
+std::optional<Rational> gap(Ticks makespan, Ticks bound);
+
+/// The figures as `expect` asks for them: times in the unit of the costs. Those of later analyses are not known; bound,
+/// gap and period are made when first asked for, and only where there is something to make them from.
 class ReportMetrics : public Metrics {
  public:
-  explicit ReportMetrics(const Report& report) : report_(report) {}
+  explicit ReportMetrics(const Report& report, std::optional<MadeFrom> priced = std::nullopt)
+      : report_(report), priced_(priced) {}
   std::optional<Rational> value(const MetricQuery& query) const override;
 
  private:
   std::optional<Rational> time(Ticks ticks) const { return Rational::make(ticks, report_.ticks_per_unit); }
+  std::optional<Rational> later(Metric metric) const;
 
   const Report& report_;
+  const std::optional<MadeFrom> priced_;
+  mutable std::optional<LowerBound> bound_;
+  mutable std::optional<std::optional<Rational>> period_;
 };
 
 }  // namespace stave

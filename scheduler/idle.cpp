@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/lanes.h"
+#include "scheduler/held_back.h"
 
 namespace stave {
 
@@ -21,11 +22,16 @@ std::vector<bool> forward_kinds(const OpSet& ops) {
 
 class Attribution {
  public:
-  Attribution(const Program& program, const Timeline& times)
-      : program_(program), times_(times), lanes_(program.table), forward_(forward_kinds(program.table.ops)) {}
+  Attribution(const Schedule& schedule, const Program& program, const Timeline& times)
+      : program_(program),
+        times_(times),
+        lanes_(program.table),
+        block_of_(blocks_of(program.table)),
+        forward_(forward_kinds(program.table.ops)),
+        held_back_(schedule, program, times, lanes_) {}
 
   /// Of its computing: what runs beside it does not keep it from idling.
-  Idle of(DeviceId device, Ticks makespan) const {
+  Idle of(DeviceId device, Ticks makespan) {
     Idle idle = {};
     std::uint32_t first = Lanes::kNone;
     std::uint32_t last = Lanes::kNone;
@@ -40,11 +46,12 @@ class Attribution {
       add(idle, IdleCause::Imbalance, makespan);
       return idle;
     }
+    held_back_.enter(device);
     add(idle, IdleCause::Filling, times_.start[first]);
     std::uint32_t before = first;
     for (std::uint32_t at = lanes_.next(first); before != last; at = lanes_.next(at)) {
       if (!counts(at)) continue;
-      wait(idle, at, times_.end[before], at > last_forward);
+      wait(idle, device, at, times_.end[before], at > last_forward);
       before = at;
     }
     add(idle, IdleCause::Imbalance, makespan - times_.end[last]);
@@ -62,29 +69,63 @@ class Attribution {
     return forward_[program_.table.ops.kind_of(program_.table.entries[position]).value];
   }
 
-  void wait(Idle& idle, std::uint32_t position, Ticks from, bool draining) const {
-    const Ticks until = times_.start[position];
+  /// Of what a position, or any of its block, waits for, the one that ends last: of what it reads, and of what still
+  /// reads a slot that it writes.
+  void find_last(DeviceId device, std::uint32_t position, NodeId& data, NodeId& slot) const {
+    const auto look = [&](std::uint32_t each) {
+      for (NodeId before : program_.waits[each]) {
+        const bool leaves =
+            program_.is_message(before) && program_.edges[program_.message(before).edge.value].source == device;
+        NodeId& last = leaves ? slot : data;
+        if (!last.valid() || times_.end[before.value] > times_.end[last.value]) last = before;
+      }
+    };
+    if (block_of_.empty() || block_of_[position] == UINT32_MAX) return look(position);
+    for (std::uint32_t each : program_.table.blocks[block_of_[position]]) look(each);
+  }
+
+  void wait(Idle& idle, DeviceId device, std::uint32_t position, Ticks from, bool draining) {
+    Ticks until = times_.start[position];
     if (from >= until) return;
-    NodeId last;
-    for (NodeId before : program_.waits[position])
-      if (!last.valid() || times_.end[before.value] > times_.end[last.value]) last = before;
-    if (!last.valid()) return add(idle, IdleCause::Message, until - from);
-    const Ticks under_way = std::clamp(times_.start[last.value], from, until);
-    add(idle, IdleCause::Message, until - under_way);
-    const bool forward = is_forward(program_.is_message(last) ? program_.message(last).producer : last.value);
-    add(idle, draining ? IdleCause::Draining : forward ? IdleCause::Forward : IdleCause::Gradient, under_way - from);
+    // From back to front, each cause up to where the one before it begins.
+    const auto back_to = [&](Ticks time, IdleCause cause) {
+      const Ticks begin = std::clamp(time, from, until);
+      add(idle, cause, until - begin);
+      until = begin;
+    };
+    back_to(held_back_.since(from, position), IdleCause::Memory);
+    NodeId data;
+    NodeId slot;
+    find_last(device, position, data, slot);
+    if (!data.valid() && !slot.valid()) return back_to(from, IdleCause::Message);
+    if (slot.valid() && (!data.valid() || times_.end[slot.value] > times_.end[data.value]))
+      back_to(data.valid() ? times_.end[data.value] : from, IdleCause::Memory);
+    if (!data.valid()) return;
+    back_to(times_.start[data.value], IdleCause::Message);
+    std::uint32_t maker = data.value;
+    if (program_.is_message(data)) {
+      maker = program_.message(data).producer;
+      Ticks ready = 0;
+      for (NodeId before : program_.waits[data.value]) ready = std::max(ready, times_.end[before.value]);
+      back_to(ready, IdleCause::Queue);
+      back_to(times_.end[maker], IdleCause::Memory);
+    }
+    back_to(from, draining ? IdleCause::Draining : is_forward(maker) ? IdleCause::Forward : IdleCause::Gradient);
   }
 
   const Program& program_;
   const Timeline& times_;
   const Lanes lanes_;
+  const std::vector<std::uint32_t> block_of_;
   std::vector<bool> forward_;
+  HeldBack held_back_;
 };
 
 }  // namespace
 
-IdVector<DeviceId, Idle> attribute_idle(const Program& program, const Timeline& timeline, Ticks makespan) {
-  const Attribution attribution(program, timeline);
+IdVector<DeviceId, Idle> attribute_idle(const Schedule& schedule, const Program& program, const Timeline& timeline,
+                                         Ticks makespan) {
+  Attribution attribution(schedule, program, timeline);
   IdVector<DeviceId, Idle> result;
   for (std::uint32_t d = 0; d < program.table.devices(); ++d) result.push_back(attribution.of(DeviceId(d), makespan));
   return result;

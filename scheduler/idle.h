@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/metrics.h"
+#include "compiler/schedule.h"
 #include "core/ids.h"
 #include "core/program.h"
 #include "core/ticks.h"
@@ -18,12 +19,16 @@ using Idle = std::array<Ticks, kIdleCauses.size()>;
 /// Idle time of each device, split by cause.
 ///
 /// Filling is the time before a device's first op, imbalance that after its last. In between it waits for what the next
-/// op needs last: from the start of that message to its end the cause is the message; before that, another device's op,
-/// and then the cause is draining if this device has no forward left to run, else forward or gradient by what the data
-/// comes from. In a measured timeline an op may start later than all it needs: that too counts as message.
+/// op needs last. From the end of an idle time to its beginning: while that message is under way the cause is the
+/// message; while it is held up by the one before it on its edge, the queue; while a slot it arrives in, or one that the
+/// op writes, is still in use, memory; before that it waits for the op that makes the data, and then the cause is draining
+/// if this device has no forward left to run, else forward or gradient by that op. But from the moment at which another op
+/// of the device has all it needs and does not fit into a limit, the cause is memory (held_back.h). In a measured timeline
+/// an op may start later than all it needs: that counts as message, and of a message as queue.
 ///
 /// Shape: result[d] for every device. The causes of one device sum to `makespan` less its busy time, exactly.
-/// Errors: none; `timeline` must be complete. Cost: O(nodes + waits).
-IdVector<DeviceId, Idle> attribute_idle(const Program& program, const Timeline& timeline, Ticks makespan);
+/// Errors: none; `timeline` must be complete. Cost: O(nodes + waits), and with limits a sort of the entries.
+IdVector<DeviceId, Idle> attribute_idle(const Schedule& schedule, const Program& program, const Timeline& timeline,
+                                         Ticks makespan);
 
 }  // namespace stave

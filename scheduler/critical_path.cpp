@@ -1,0 +1,199 @@
+#include "scheduler/critical_path.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/lanes.h"
+
+namespace stave {
+
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+bool optional(const Program& program, std::uint32_t position) {
+  return program.table.ops.kind(program.table.entries[position]).optional;
+}
+
+/// By message: the one before it on its edge, or kNone.
+std::vector<std::uint32_t> before_on_edge(const Program& program) {
+  std::vector<std::uint32_t> last(program.edges.size(), kNone);
+  std::vector<std::uint32_t> result(program.messages.size(), kNone);
+  for (NodeId node : program.order) {
+    if (!program.is_message(node)) continue;
+    std::uint32_t& before = last[program.message(node).edge.value];
+    result[program.message_of(node).value] = before;
+    before = program.message_of(node).value;
+  }
+  return result;
+}
+
+class Path {
+ public:
+  Path(const Program& program, const Timeline& times)
+      : program_(program),
+        times_(times),
+        lanes_(program.table),
+        block_of_(blocks_of(program.table)),
+        before_on_edge_(before_on_edge(program)) {}
+
+  CriticalPath all() {
+    std::uint32_t last = kNone;
+    for (std::uint32_t position = 0; position < program_.table.size(); ++position)
+      if (!optional(program_, position) && (last == kNone || times_.end[position] > times_.end[last])) last = position;
+    for (NodeId node(last); node.valid(); node = step(node)) result_.nodes.push_back(node);
+    std::reverse(result_.nodes.begin(), result_.nodes.end());
+    blame();
+    return std::move(result_);
+  }
+
+ private:
+  /// The one of `nodes` that ends last; of those the first.
+  void consider(NodeId node, NodeId& best) const {
+    if (!best.valid() || times_.end[node.value] > times_.end[best.value]) best = node;
+  }
+
+  std::span<const std::uint32_t> block(const std::uint32_t& position) const {
+    if (block_of_.empty() || block_of_[position] == kNone) return std::span(&position, 1);
+    return program_.table.blocks[block_of_[position]];
+  }
+
+  /// The node whose end lets this one start; not valid at the beginning.
+  NodeId step(NodeId node) {
+    const Ticks start = times_.start[node.value];
+    NodeId best;
+    if (program_.is_message(node)) {
+      // Perhaps only the message before it on its edge starts then, or the one before that.
+      for (NodeId on = node;;) {
+        best = NodeId();
+        for (NodeId before : program_.waits[on.value]) consider(before, best);
+        const std::uint32_t ahead = before_on_edge_[program_.message_of(on).value];
+        if ((best.valid() && times_.end[best.value] >= start) || ahead == kNone) break;
+        const NodeId there = program_.node(MessageId(ahead));
+        if (times_.start[there.value] < start) break;
+        on = there;
+      }
+    } else {
+      const std::span<const std::uint32_t> mine = block(node.value);
+      for (std::uint32_t position : mine)
+        if (const std::uint32_t before = lanes_.previous(position); before != Lanes::kNone && !same(before, position))
+          consider(NodeId(before), best);
+      for (std::uint32_t position : mine)
+        for (NodeId before : program_.waits[position]) consider(before, best);
+    }
+    const Ticks from = best.valid() ? std::min(times_.end[best.value], start) : 0;
+    result_.waiting += start - from;
+    return best;
+  }
+
+  bool same(std::uint32_t a, std::uint32_t b) const {
+    return !block_of_.empty() && block_of_[a] != kNone && block_of_[a] == block_of_[b];
+  }
+
+  void blame() {
+    const OpSet& ops = program_.table.ops;
+    std::vector<Blame> kinds(ops.kinds().size());
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Blame> pairs;
+    std::map<std::uint32_t, Blame> stages;
+    std::map<std::uint32_t, Blame> edges;
+    Blame messages;
+    for (NodeId node : result_.nodes) {
+      const Ticks time = times_.end[node.value] - times_.start[node.value];
+      const auto add = [&](Blame& to) {
+        to.time += time;
+        ++to.count;
+      };
+      if (program_.is_message(node)) {
+        add(messages);
+        add(edges[program_.message(node).edge.value]);
+        continue;
+      }
+      const std::span<const std::uint32_t> mine = block(node.value);
+      const auto kind = [&](std::uint32_t position) { return ops.kind_of(program_.table.entries[position]).value; };
+      const bool pair = mine.size() == 2 && program_.table.device_of(mine[0]) == program_.table.device_of(mine[1]);
+      add(pair ? pairs[{kind(mine[0]), kind(mine[1])}] : kinds[kind(node.value)]);
+      add(stages[ops.stage(program_.table.entries[node.value])]);
+    }
+    const auto name = [&](std::uint32_t kind) { return ops.kinds()[KindId(kind)].name; };
+    for (std::uint32_t k = 0; k < kinds.size(); ++k)
+      if (kinds[k].count > 0) result_.kinds.push_back({kinds[k], name(k)});
+    for (const auto& [both, each] : pairs)
+      result_.kinds.push_back({each, name(both.first) + " with " + name(both.second)});
+    if (messages.count > 0) result_.kinds.push_back({messages, "message"});
+    for (const auto& [stage, each] : stages) result_.stages.push_back({each, stage});
+    for (const auto& [edge, each] : edges)
+      result_.links.push_back({each, program_.edges[edge].source, program_.edges[edge].target});
+  }
+
+  const Program& program_;
+  const Timeline& times_;
+  const Lanes lanes_;
+  const std::vector<std::uint32_t> block_of_;
+  const std::vector<std::uint32_t> before_on_edge_;
+  CriticalPath result_;
+};
+
+}  // namespace
+
+CriticalPath critical_path(const Program& program, const Timeline& timeline) { return Path(program, timeline).all(); }
+
+std::vector<Ticks> slack(const Program& program, const Timeline& timeline) {
+  const Table& table = program.table;
+  Ticks makespan = 0;
+  Ticks iteration = 0;
+  for (std::uint32_t position = 0; position < table.size(); ++position) {
+    iteration = std::max(iteration, timeline.end[position]);
+    if (!optional(program, position)) makespan = std::max(makespan, timeline.end[position]);
+  }
+  const Lanes lanes(table);
+  const std::vector<std::uint32_t> block_of = blocks_of(table);
+  const std::vector<std::uint32_t> ahead = before_on_edge(program);
+  std::vector<Ticks> latest_end(program.nodes(), iteration);
+  for (std::uint32_t position = 0; position < table.size(); ++position)
+    if (!optional(program, position)) latest_end[position] = makespan;
+  std::vector<Ticks> latest_start(program.nodes(), iteration);
+  // Entries of each block that are still to come.
+  std::vector<std::uint32_t> left;
+  for (std::uint32_t b = 0; b < table.blocks.size(); ++b) left.push_back(static_cast<std::uint32_t>(table.blocks[b].size()));
+
+  const auto before = [&](NodeId node, Ticks time) {
+    latest_end[node.value] = std::min(latest_end[node.value], time);
+  };
+  const auto run = [&](std::span<const std::uint32_t> block) {
+    Ticks end = iteration;
+    for (std::uint32_t position : block) end = std::min(end, latest_end[position]);
+    const Ticks start = end - (timeline.end[block[0]] - timeline.start[block[0]]);
+    for (std::uint32_t position : block) {
+      latest_start[position] = start;
+      for (NodeId each : program.waits[position]) before(each, start);
+      const std::uint32_t previous = lanes.previous(position);
+      if (previous == Lanes::kNone) continue;
+      const bool same = block.size() > 1 && block_of[previous] == block_of[position];
+      if (!same) before(NodeId(previous), start);
+    }
+  };
+  for (std::size_t i = program.order.size(); i-- > 0;) {
+    const NodeId node = program.order[i];
+    if (program.is_message(node)) {
+      const Ticks length = timeline.end[node.value] - timeline.start[node.value];
+      const Ticks start = std::min(latest_start[node.value], latest_end[node.value] - length);
+      latest_start[node.value] = start;
+      for (NodeId each : program.waits[node.value]) before(each, start);
+      // The one before it on its edge starts no later.
+      if (const std::uint32_t m = ahead[program.message_of(node).value]; m != kNone) {
+        Ticks& its = latest_start[program.node(MessageId(m)).value];
+        its = std::min(its, start);
+      }
+    } else if (block_of.empty() || block_of[node.value] == kNone) {
+      run(std::span(&node.value, 1));
+    } else if (--left[block_of[node.value]] == 0) {
+      run(table.blocks[block_of[node.value]]);
+    }
+  }
+  std::vector<Ticks> result(program.nodes());
+  for (std::uint32_t node = 0; node < program.nodes(); ++node) result[node] = latest_start[node] - timeline.start[node];
+  return result;
+}
+
+}  // namespace stave
