@@ -78,7 +78,7 @@ Envelope Device::envelope(std::uint64_t step, OpId maker, std::uint16_t payload)
   const OpSet& ops = program_.table.ops;
   const std::string& name = program_.payloads[payload];
   const std::uint32_t m = maker.valid() ? ops.microbatch(maker) : OpId::kNone;
-  const bool has_slice = m < plan_.model.microbatches && slice_of(ops, maker) < plan_.model.slices;
+  const bool has_slice = m < plan_.model.microbatches && slice_of(ops, maker) < plan_.model.slices_of(m);
   return {step, maker, payload,
           has_slice ? workload_.payload_bytes(name, m, slice_of(ops, maker)) : workload_.payload_bytes(name)};
 }

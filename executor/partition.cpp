@@ -67,6 +67,15 @@ class Finder {
     result_.slices = std::max(1u, kind.extent(IndexRole::Slice));
     if (result_.stages == 0 || result_.microbatches == 0) return Failure{"a forward needs a stage and a microbatch"};
     result_.sizes = p_.sizes;
+    const std::vector<std::vector<std::uint32_t>>& rows = p_.sizes.slices;
+    for (std::size_t m = 0; m < rows.size() && rows.size() == result_.microbatches; ++m) {
+      if (rows[m].empty() || rows[m].size() > result_.slices)
+        return Failure{"the program contradicts itself: microbatch " + std::to_string(m) + " has " +
+                       std::to_string(rows[m].size()) + " slices"};
+      result_.own_slices.push_back(static_cast<std::uint32_t>(rows[m].size()));
+    }
+    const auto is_most = [&](std::uint32_t own) { return own == result_.slices; };
+    if (std::ranges::all_of(result_.own_slices, is_most)) result_.own_slices.clear();
     result_.devices.resize(result_.stages);
     const std::size_t visits = static_cast<std::size_t>(result_.stages) * result_.microbatches;
     work_.assign(result_.triples(), 0);
@@ -94,7 +103,7 @@ class Finder {
     const std::uint32_t s = ops_.stage(op);
     const std::uint32_t m = ops_.microbatch(op);
     const std::uint32_t q = slice(op);
-    if (s >= result_.stages || m >= result_.microbatches || q >= result_.slices)
+    if (s >= result_.stages || m >= result_.microbatches || q >= result_.slices_of(m))
       return Failure{"the program contradicts itself: " + ops_.text(op) + " lies outside the stages"};
     DeviceId& device = device_[visit(op)];
     if (device.valid() && device != plan_.device[position])
@@ -123,7 +132,7 @@ class Finder {
       return take_activation(position);
     }
     if ((mine & kInputGradient) != 0) {
-      if (checked && backwards_[visit(op)] != result_.slices - 1 - q)
+      if (checked && backwards_[visit(op)] != result_.slices_of(m) - 1 - q)
         return Failure{ops_.text(op) + " does not come right after the backward of the slice after it"};
       ++backwards_[visit(op)];
     }
@@ -170,12 +179,13 @@ class Finder {
   Result<void> check_complete() const {
     for (std::size_t visit = 0; visit < device_.size(); ++visit) {
       if (!device_[visit].valid()) continue;
-      for (std::uint32_t q = 0; q < result_.slices; ++q) {
+      const auto m = static_cast<std::uint32_t>(visit % result_.microbatches);
+      for (std::uint32_t q = 0; q < result_.slices_of(m); ++q) {
         if ((work_[visit * result_.slices + q] & kComplete) == kComplete) continue;
         return Failure{"a training step needs F, I and W of every stage and microbatch, but that of stage " +
                        std::to_string(visit / result_.microbatches) + ", microbatch " +
-                       std::to_string(visit % result_.microbatches) +
-                       (result_.slices > 1 ? ", slice " + std::to_string(q) : "") + " is not complete"};
+                       std::to_string(m) +
+                       (result_.slices_of(m) > 1 ? ", slice " + std::to_string(q) : "") + " is not complete"};
       }
     }
     return {};

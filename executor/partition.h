@@ -17,8 +17,10 @@ struct Plan;
 struct Partition {
   std::uint32_t stages = 0;
   std::uint32_t microbatches = 0;
-  /// Of every microbatch; 1 if they are not cut.
+  /// Most slices of a microbatch; 1 if they are not cut. And how many each has, where they differ: empty if all have
+  /// the most.
   std::uint32_t slices = 1;
+  std::vector<std::uint32_t> own_slices;
   Sizes sizes;
 
   /// The different ways through the stages that there are, each without a stage twice.
@@ -43,6 +45,9 @@ struct Partition {
   std::uint32_t kept_of(StageId s) const { return kept.empty() ? 1 : kept[s]; }
   bool has_updates() const { return !used_by.empty(); }
 
+  std::uint32_t slices_of(std::uint32_t microbatch) const {
+    return own_slices.empty() ? slices : own_slices[microbatch];
+  }
   const std::vector<StageId>& route(std::uint32_t microbatch) const { return routes[route_of[microbatch]]; }
   bool begins(StageId s, std::uint32_t microbatch) const { return route(microbatch).front() == s; }
   bool ends(StageId s, std::uint32_t microbatch) const { return route(microbatch).back() == s; }
@@ -50,7 +55,7 @@ struct Partition {
   bool begins_some(StageId s) const;
   bool ends_some(StageId s) const;
 
-  /// Number of a (stage, microbatch, slice) triple, and how many there are.
+  /// Number of a (stage, microbatch, slice) triple, and how many there are, slices that a microbatch lacks counted.
   std::size_t triple(std::uint32_t s, std::uint32_t m, std::uint32_t q) const {
     return (static_cast<std::size_t>(s) * microbatches + m) * slices + q;
   }

@@ -51,14 +51,14 @@ class Reference {
   bool visited(std::uint32_t s) const { return !partition_.devices[StageId(s)].empty(); }
 
   void run(std::uint32_t m) {
-    for (std::uint32_t q = 0; q < partition_.slices; ++q) forward(m, q);
-    for (std::uint32_t q = partition_.slices; q-- > 0;) backward(m, q);
+    for (std::uint32_t q = 0; q < partition_.slices_of(m); ++q) forward(m, q);
+    for (std::uint32_t q = partition_.slices_of(m); q-- > 0;) backward(m, q);
   }
 
   template <class Visit>
   void each_triple(std::uint32_t m, const Visit& visit) const {
     for (StageId s : partition_.route(m))
-      for (std::uint32_t q = 0; q < partition_.slices; ++q) visit(s, partition_.triple(s.value, m, q));
+      for (std::uint32_t q = 0; q < partition_.slices_of(m); ++q) visit(s, partition_.triple(s.value, m, q));
   }
 
   // Version v of a stage lies at place v, and is made as soon as all its gradients are there.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
-#include <utility>
 
 namespace stave {
 
@@ -38,24 +38,32 @@ Result<TokenSpans> TokenSpans::make(std::uint32_t sequence, const Partition& par
     return Failure{"the schedule cuts a microbatch into " + std::to_string(partition.slices) +
                    " slices, but a sequence has only " + std::to_string(sequence) + " tokens"};
   const Sizes& sizes = partition.sizes;
-  const bool by_size = sizes.microbatches.size() == partition.microbatches;
-  const std::uint32_t greatest = by_size ? *std::ranges::max_element(sizes.microbatches) : 0;
-  std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> known;
+  const bool by_row = sizes.slices.size() == partition.microbatches;
+  std::vector<std::uint64_t> tokens(sizes.microbatches.begin(), sizes.microbatches.end());
+  if (tokens.empty() && by_row)
+    for (const std::vector<std::uint32_t>& row : sizes.slices)
+      tokens.push_back(std::accumulate(row.begin(), row.end(), std::uint64_t{0}));
+  const bool by_size = tokens.size() == partition.microbatches;
+  const std::uint64_t greatest = by_size ? *std::ranges::max_element(tokens) : 0;
+  static const std::vector<std::uint32_t> kEqual;
+  std::map<std::vector<std::uint32_t>, std::size_t> known;
   std::set<TokenSpan> different;
   for (std::uint32_t m = 0; m < partition.microbatches; ++m) {
+    const std::uint32_t slices = partition.slices_of(m);
     std::uint32_t length = sequence;
     if (by_size && greatest > 0) {
-      const double share = static_cast<double>(sizes.microbatches[m]) / static_cast<double>(greatest);
-      length = std::max(partition.slices, static_cast<std::uint32_t>(share * sequence + 0.5));
+      const double share = static_cast<double>(tokens[m]) / static_cast<double>(greatest);
+      length = std::max(slices, static_cast<std::uint32_t>(share * sequence + 0.5));
     }
-    const std::size_t list = sizes.slices.size() == partition.microbatches ? m : 0;
     result.all_tokens_ += length;
-    const auto [at, added] = known.try_emplace({length, list}, known.size());
-    result.row_of_.push_back(at->second);
+    result.length_.push_back(length);
+    std::vector<std::uint32_t> counts =
+        cut(length, slices, by_row ? sizes.slices[m] : sizes.slices.empty() ? kEqual : sizes.slices.front());
+    const auto [at, added] = known.try_emplace(std::move(counts), result.spans_.size());
+    result.first_.push_back(at->second);
     if (!added) continue;
-    static const std::vector<std::uint32_t> kEqual;
     std::uint32_t first = 0;
-    for (std::uint32_t count : cut(length, partition.slices, sizes.slices.empty() ? kEqual : sizes.slices[list])) {
+    for (std::uint32_t count : at->first) {
       result.spans_.push_back({first, count, first + count < length});
       different.insert(result.spans_.back());
       first += count;

@@ -22,18 +22,17 @@ struct TokenSpan {
 class TokenSpans {
  public:
   TokenSpans() = default;
-  /// A microbatch of the greatest size has all `sequence` tokens, and every slice at least one.
+  /// A microbatch of the greatest size has all `sequence` tokens, and every slice at least one. Where sizes are given for
+  /// the slices of each microbatch alone, its own is their sum.
   /// Errors: more slices than tokens. Cost: O(microbatches * slices).
   static Result<TokenSpans> make(std::uint32_t sequence, const Partition& partition);
 
   const TokenSpan& at(std::uint32_t microbatch, std::uint32_t slice) const {
-    return spans_[row_of_[microbatch] * slices_ + slice];
+    return spans_[first_[microbatch] + slice];
   }
   /// Tokens of a row of a microbatch.
-  std::uint32_t length(std::uint32_t microbatch) const {
-    const TokenSpan& last = at(microbatch, slices_ - 1);
-    return last.first + last.count;
-  }
+  std::uint32_t length(std::uint32_t microbatch) const { return length_[microbatch]; }
+  /// Most slices of a microbatch.
   std::uint32_t slices() const { return slices_; }
   /// Sum of the lengths of all microbatches.
   std::uint64_t all_tokens() const { return all_tokens_; }
@@ -42,9 +41,10 @@ class TokenSpans {
 
  private:
   std::uint32_t slices_ = 1;
-  /// Shape: rows x slices; row_of_ says which row a microbatch has.
+  /// Those of one microbatch after another, those that are cut alike once; by microbatch, where its own begin.
   std::vector<TokenSpan> spans_;
-  std::vector<std::size_t> row_of_;
+  std::vector<std::size_t> first_;
+  std::vector<std::uint32_t> length_;
   std::uint64_t all_tokens_ = 0;
   std::vector<TokenSpan> different_;
 };

@@ -68,14 +68,14 @@ void Transformer::create() {
     TransformerStage& stage = *made_[s.value][0];
     std::vector<AlignedBytes> memory;
     std::vector<std::byte*> stashes;
-    for (std::uint32_t q = 0; q < partition_.slices; ++q)
+    for (std::uint32_t q = 0; q < partition_.slices_of(0); ++q)
       stashes.push_back(memory.emplace_back(stash_bytes(s)).data());
     Part part;
     part.begins = s == route.front();
     part.ends = s == route.back();
     part.stashes = stashes;
     stage.begin_step(0);
-    for (part.slice = 0; part.slice < partition_.slices; ++part.slice) stage.forward(part, value.data(), nullptr);
+    for (part.slice = 0; part.slice < partition_.slices_of(0); ++part.slice) stage.forward(part, value.data(), nullptr);
     while (part.slice-- > 0) {
       stage.input_gradient(part, value.data(), nullptr);
       stage.weight_gradient(part);

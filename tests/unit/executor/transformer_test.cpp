@@ -206,7 +206,7 @@ TEST_CASE("slices, equal or not, leave the loss and the gradients of the whole m
     CHECK(difference(sliced.second, whole.second) < 1e-5);
   }
   Partition uneven = plain_partition(2, 3, 4);
-  uneven.sizes.slices = {{5, 1, 3, 2}, {1, 1, 1, 8}, {100, 1, 1, 1}};
+  uneven.sizes.slices = {{5, 1, 3, 2}, {1, 1, 1, 8}, {8, 1, 1, 1}};
   const auto sliced = run(uneven);
   CHECK(sliced.first == doctest::Approx(whole.first).epsilon(1e-6));
   CHECK(difference(sliced.second, whole.second) < 1e-5);
@@ -286,7 +286,7 @@ TEST_CASE("spans of tokens: by ratio, at least one, together all") {
     const Result<TokenSpans> spans = TokenSpans::make(sequence, partition);
     REQUIRE(spans);
     std::vector<std::uint32_t> result;
-    for (std::uint32_t q = 0; q < partition.slices; ++q) result.push_back(spans.value().at(m, q).count);
+    for (std::uint32_t q = 0; q < partition.slices_of(m); ++q) result.push_back(spans.value().at(m, q).count);
     return result;
   };
   CHECK(counts(64, 0) == std::vector<std::uint32_t>{21, 22, 21});
@@ -300,6 +300,15 @@ TEST_CASE("spans of tokens: by ratio, at least one, together all") {
   partition.sizes.slices.clear();
   CHECK(counts(12, 0) == std::vector<std::uint32_t>{4, 4, 4});
   CHECK(counts(12, 1) == std::vector<std::uint32_t>{2, 2, 2});
+  // Slices of each microbatch's own number: without sizes of the microbatches, their sums stand for them.
+  partition.sizes.microbatches.clear();
+  partition.sizes.slices = {{2}, {3, 2, 3}};
+  partition.own_slices = {1, 3};
+  CHECK(counts(32, 0) == std::vector<std::uint32_t>{8});
+  CHECK(counts(32, 1) == std::vector<std::uint32_t>{12, 8, 12});
+  partition.sizes.slices = {{100}, {1, 1, 1}};
+  CHECK(counts(32, 0) == std::vector<std::uint32_t>{32});
+  CHECK(counts(32, 1) == std::vector<std::uint32_t>{1, 1, 1});
   CHECK(TokenSpans::make(2, partition).failure().message ==
         "the schedule cuts a microbatch into 3 slices, but a sequence has only 2 tokens");
 }
