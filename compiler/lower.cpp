@@ -40,6 +40,13 @@ DraftRows deal(const std::vector<std::uint32_t>& order, const Table& table, cons
   return rows;
 }
 
+Program with_versions(Program program, const Schedule& schedule, const Table& table) {
+  WeightVersions versions = weight_versions(schedule, table);
+  program.reads_version = std::move(versions.reads);
+  program.makes_version = std::move(versions.makes);
+  return program;
+}
+
 }  // namespace
 
 Program lower(const Schedule& schedule, const Table& table, const Starts& starts) {
@@ -56,10 +63,7 @@ Program lower(const Schedule& schedule, const Table& table, const Starts& starts
   drafts = {};
   Program program = builder.build(std::move(rows));
   program.order = std::move(order);
-  WeightVersions versions = weight_versions(schedule, table);
-  program.reads_version = std::move(versions.reads);
-  program.makes_version = std::move(versions.makes);
-  return program;
+  return with_versions(std::move(program), schedule, table);
 }
 
 Program lower_unchecked(const Schedule& schedule, const Table& table) {
@@ -70,19 +74,28 @@ Program lower_unchecked(const Schedule& schedule, const Table& table) {
   for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
     if (is_message(i)) builder.number(i);
 
+  const std::vector<std::uint32_t> block_of = blocks_of(table);
+  const auto runs_with = [&](std::uint32_t a, std::uint32_t b) {
+    return a == b || (!block_of.empty() && block_of[a] != UINT32_MAX && block_of[a] == block_of[b]);
+  };
   DraftRows rows;
+  const auto receive = [&](std::uint32_t position) {
+    for (std::uint32_t i : readers.inputs[position])
+      if (i != Readers::kNone && readers.crosses(readers[i]) && readers[i].consumer == position)
+        rows.items.push_back(table.size() + i);
+  };
   for (std::uint32_t d = 0; d < table.devices(); ++d) {
     for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
-      for (std::uint32_t i : readers.inputs[position])
-        if (i != Readers::kNone && readers.crosses(readers[i]) && readers[i].consumer == position)
-          rows.items.push_back(table.size() + i);
+      // A pair starts together, when it has what both its ops need.
+      if (position == table.first[d] || !runs_with(position - 1, position))
+        for (std::uint32_t at = position; at < table.first[d + 1] && runs_with(position, at); ++at) receive(at);
       rows.items.push_back(position);
       for (std::uint32_t i = readers.of.first[position]; i < readers.of.first[position + 1]; ++i)
         if (is_message(i)) rows.items.push_back(table.size() + i);
     }
     rows.end_row();
   }
-  return builder.build(std::move(rows));
+  return with_versions(builder.build(std::move(rows)), schedule, table);
 }
 
 }  // namespace stave

@@ -22,8 +22,8 @@ namespace stave {
 Program lower(const Schedule& schedule, const Table& table, const Starts& starts);
 
 /// The Program of a complete table in the table's own order, be it possible or not: each device sends right after the
-/// op that makes the data and receives right before the first that reads it. `order` is empty. An op that stands
-/// before one of its own device that it needs waits for it, in vain.
+/// op that makes the data and receives right before the first that reads it, or before the pair that one is in. `order`
+/// is empty. An op that stands before one of its own device that it needs waits for it, in vain.
 Program lower_unchecked(const Schedule& schedule, const Table& table);
 
 /// True if every device's issue row, run strictly in order as one queue, finishes though nothing is buffered: a message

@@ -120,7 +120,7 @@ class Versions {
     return true;
   }
 
-  /// The version that a forward receives, through forwards that hand it on.
+  /// The version that a forward receives, through forwards that hand it on: no op needs itself by way of others.
   std::uint32_t follow(std::uint32_t position) {
     std::vector<std::uint32_t> chain;
     std::uint32_t version = 0;

@@ -28,7 +28,8 @@ struct WeightVersions {
 /// A forward reads the weights that it `receives`, from the optimizer step that made them or from another forward that
 /// read them; one that receives none where others of its kind do, those at the start; and where none does, the newest of
 /// its device. What works on the activations of a forward reads what it read.
-/// Empty arrays if the table has no optimizer step and no weights are received. `table` must have passed verify.
+/// Empty arrays if the table has no optimizer step and no weights are received. `table` must be complete; what an op
+/// reads that can never run is of no account.
 /// Cost: O(entries + needs).
 WeightVersions weight_versions(const Schedule& schedule, const Table& table);
 

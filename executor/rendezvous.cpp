@@ -76,10 +76,14 @@ Deadlock::Blocked Rendezvous::why(DeviceId d) const {
       result.on = execution_.plan().device[before.value];
       return;
     }
-    // The end of the message that has not come to it is the one to wait for; if it is this device's own, the other.
+    // The end of the message that has not come to it is the one to wait for.
     const Edge& edge = program.edges[program.message(before).edge.value];
-    const DeviceId far = edge.source == d ? edge.target : edge.source;
-    result.on = head(far) == before ? d : far;
+    if (edge.source == d || edge.target == d) {
+      const DeviceId far = other_end(before, d);
+      result.on = head(far) == before ? d : far;
+    } else {
+      result.on = head(edge.source) == before ? edge.target : edge.source;
+    }
   };
   for (NodeId before : program.waits[result.node.value]) needs(before);
   if (program.is_message(result.node)) {

@@ -76,12 +76,16 @@ class Updates {
 
   Result<void> walk(DeviceId d) {
     std::vector<Seen> seen(plan_.model.stages);
+    // What stands behind an op that waits for one of its own device further on never runs.
+    bool in_vain = false;
     for (std::uint32_t position = p_.table.first[d.value]; position < p_.table.first[d.value + 1]; ++position) {
       if (plan_.work[position] == Work::Wait) continue;
       const OpId op = p_.table.entries[position];
       const std::uint32_t s = ops_.stage(op);
       Seen& mine = seen[s];
-      if (plan_.work[position] == Work::Train)
+      const auto has_no_slot = [](const SlotUse& use) { return use.slot == kNone; };
+      in_vain = in_vain || std::ranges::any_of(p_.reads[position], has_no_slot);
+      if (plan_.work[position] == Work::Train && !in_vain)
         if (Result<void> result = note_version(position, mine.updates); !result) return result;
       if (plan_.work[position] == Work::Reduce) {
         mine.is_summed = true;
@@ -116,6 +120,11 @@ class Updates {
   std::uint32_t version_read(std::uint32_t position) const {
     const std::uint32_t read = p_.reads_version.empty() || !has_updates_ ? 0 : p_.reads_version[position];
     return read == kNone ? 0 : read;
+  }
+
+  // The same after `updates` of its stage: an op that can never run may read one that is made behind it.
+  std::uint32_t version_read(std::uint32_t position, std::size_t updates) const {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(version_read(position), updates));
   }
 
   // What the partition says of an op that comes after `updates` of its stage on its device.
@@ -157,18 +166,18 @@ class Updates {
     };
     each([&](std::uint32_t position, std::vector<Version>& mine) {
       if (plan_.work[position] == Work::Update) mine.emplace_back();
-      else mine[version_read(position)].last_read = position;
+      else mine[version_read(position, mine.size() - 1)].last_read = position;
     });
     for (std::vector<Version>& mine : versions) mine.back().last_read = end;
     // By stage: which version has each place, and how many were made so far.
     std::vector<std::vector<std::uint32_t>> places(plan_.model.stages, {0});
     std::vector<std::uint32_t> made(plan_.model.stages, 0);
     each([&](std::uint32_t position, std::vector<Version>& mine) {
+      const std::uint32_t s = ops_.stage(p_.table.entries[position]);
       if (plan_.work[position] == Work::Train) {
-        plan_.weights_slot[position] = mine[version_read(position)].slot;
+        plan_.weights_slot[position] = mine[version_read(position, made[s])].slot;
         return;
       }
-      const std::uint32_t s = ops_.stage(p_.table.entries[position]);
       const std::uint32_t before = mine[made[s]++].slot;
       const auto is_free = [&](std::uint32_t version) { return mine[version].last_read < position; };
       std::vector<std::uint32_t>& all = places[s];

@@ -3,14 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "executor/reference.h"
 #include "executor/run.h"
 #include "executor/stage/integer.h"
 #include "executor/stage/transformer.h"
+#include "tests/property/library.h"
 #include "tests/property/lowered.h"
 
 namespace stave {
@@ -18,22 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-/// The files that describe training.
-std::vector<fs::path> library() {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(STAVE_SOURCE_DIR) / "schedules"))
-    if (entry.path().extension() == ".sched" && read(entry.path()).find("use inference") == std::string::npos)
-      files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  REQUIRE(files.size() >= 5);
-  return files;
-}
+using test::library;
+using test::read;
 
 FreezeRatios ratios_of(const Schedule& schedule) {
   FreezeRatios freeze;
