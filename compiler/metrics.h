@@ -67,10 +67,21 @@ constexpr const MetricInfo* find_metric(std::string_view name) {
 }
 
 /// Why a device idles, as `idle(d, cause)` names it.
-enum class IdleCause : std::uint8_t { Filling, Draining, Imbalance, Forward, Gradient, Message, Queue, Link, Memory };
+enum class IdleCause : std::uint8_t {
+  Filling,
+  Draining,
+  Imbalance,
+  Forward,
+  Gradient,
+  Message,
+  Queue,
+  Link,
+  Memory,
+  Setup,
+};
 
-inline constexpr std::array<std::string_view, 9> kIdleCauses = {
-    "filling", "draining", "imbalance", "forward", "gradient", "message", "queue", "link", "memory"};
+inline constexpr std::array<std::string_view, 10> kIdleCauses = {
+    "filling", "draining", "imbalance", "forward", "gradient", "message", "queue", "link", "memory", "setup"};
 
 constexpr std::string_view name_of(IdleCause cause) { return kIdleCauses[static_cast<std::size_t>(cause)]; }
 
@@ -78,6 +89,6 @@ constexpr std::string_view name_of(IdleCause cause) { return kIdleCauses[static_
 /// shared link does not happen in it.
 inline constexpr std::array kKnownCauses = {IdleCause::Filling, IdleCause::Draining, IdleCause::Imbalance,
                                             IdleCause::Forward, IdleCause::Gradient, IdleCause::Message,
-                                            IdleCause::Queue,   IdleCause::Memory};
+                                            IdleCause::Queue,   IdleCause::Memory,   IdleCause::Setup};
 
 }  // namespace stave

@@ -23,7 +23,8 @@ std::vector<bool> forward_kinds(const OpSet& ops) {
 class Attribution {
  public:
   Attribution(const Schedule& schedule, const Program& program, const Timeline& times)
-      : program_(program),
+      : setups_(schedule.costs.setups),
+        program_(program),
         times_(times),
         lanes_(program.table),
         block_of_(blocks_of(program.table)),
@@ -97,6 +98,13 @@ class Attribution {
     NodeId data;
     NodeId slot;
     find_last(device, position, data, slot);
+    if (has_setup(position)) {
+      // What it waits for has come, and the device is still changing.
+      Ticks there = from;
+      for (NodeId last : {data, slot})
+        if (last.valid()) there = std::max(there, times_.end[last.value]);
+      back_to(there, IdleCause::Setup);
+    }
     if (!data.valid() && !slot.valid()) return back_to(from, IdleCause::Message);
     if (slot.valid() && (!data.valid() || times_.end[slot.value] > times_.end[data.value]))
       back_to(data.valid() ? times_.end[data.value] : from, IdleCause::Memory);
@@ -113,6 +121,15 @@ class Attribution {
     back_to(from, draining ? IdleCause::Draining : is_forward(maker) ? IdleCause::Forward : IdleCause::Gradient);
   }
 
+  bool has_setup(std::uint32_t position) const {
+    const std::uint32_t before = lanes_.previous(position);
+    if (setups_.empty() || before == Lanes::kNone) return false;
+    const OpSet& ops = program_.table.ops;
+    const std::vector<OpId>& entries = program_.table.entries;
+    return setups_.find(ops.kind_of(entries[before]), ops.kind_of(entries[position])) != nullptr;
+  }
+
+  const SetupCosts<Rational>& setups_;
   const Program& program_;
   const Timeline& times_;
   const Lanes lanes_;
