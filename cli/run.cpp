@@ -389,8 +389,8 @@ class Training {
                      : "More than 10 % apart: on the wall clock threads share cores and wait to be woken; --clock virtual "
                        "leaves that out.\n");
     if (options_.clock == Clock::Virtual && std::abs(ratio - 1) > 0.1)
-      say("More than 10 % apart: the ops of a stage took unlike times; more steps or a larger model give steadier "
-          "medians.\n");
+      say("More than 10 % apart: the ops of a stage took unlike times, by their sizes or by chance; more steps or a\n"
+          "larger model leave less to chance.\n");
     if (from_costs) return;
     const Timeline by_own = simulate(program, own_lengths(program, report.timeline, costs_ns_));
     const Ticks own = analyse(*built_.schedule, program, by_own).makespan;
