@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "core/lanes.h"
+
 namespace stave {
 namespace {
 
@@ -50,9 +52,14 @@ Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double uni
     convert(ticks);
     return ticks;
   });
+  result.setups = costs.setups.map<Ticks>([&](Ticks ticks) {
+    convert(ticks);
+    return ticks;
+  });
   for (auto& [first, ticks] : result.pairs) convert(ticks);
   double sum = 0;
   for (const Ticks ticks : node_costs(program, result)) sum += static_cast<double>(ticks);
+  for (const Ticks ticks : setup_costs(program, result)) sum += static_cast<double>(ticks);
   if (!fits || sum >= kMostNs) return Failure{"the costs of this schedule add up to more than a hundred years"};
   return result;
 }
@@ -69,6 +76,17 @@ std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns) {
     const Edge& edge = program.edges[message.edge.value];
     result.push_back(costs_ns.message.of(message.payload, edge.source.value, edge.target.value));
   }
+  return result;
+}
+
+std::vector<Ticks> setup_costs(const Program& program, const Costs& costs_ns) {
+  if (costs_ns.setups.empty()) return {};
+  const Table& table = program.table;
+  const Lanes lanes(table);
+  std::vector<Ticks> result(table.size(), 0);
+  for (std::uint32_t position = 0; position < table.size(); ++position)
+    if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
+      result[position] = costs_ns.setup(table, before, position);
   return result;
 }
 

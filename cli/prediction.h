@@ -19,6 +19,9 @@ Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double uni
 /// The price of every node of the program under costs whose ticks are ns.
 std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns);
 
+/// For every position what its device takes to change to it from the op before it on its lane.
+std::vector<Ticks> setup_costs(const Program& program, const Costs& costs_ns);
+
 /// Costs that give every op its own measured length. Messages keep their price.
 Costs own_lengths(const Program& program, const Timeline& measured, const Costs& costs_ns);
 

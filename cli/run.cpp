@@ -26,7 +26,6 @@
 #include "executor/stage/transformer.h"
 #include "scheduler/analysis.h"
 #include "scheduler/simulate.h"
-#include "visualize/window.h"
 
 namespace stave {
 namespace {
@@ -79,6 +78,7 @@ class Training {
     if (!costs) return fail(costs.failure().message);
     costs_ns_ = costs.value();
     options_.cost_ns = node_costs(*built_.program, costs_ns_);
+    options_.setup_ns = setup_costs(*built_.program, costs_ns_);
     options_.steps = arguments_.model.steps;
     options_.interrupt = catch_interrupt();
     options_.on_step = [this](const StepReport& step) {
@@ -123,6 +123,8 @@ class Training {
   Result<void> find_model() {
     if (arguments_.workload == "sleep") return {};
     Result<Plan> plan = make_plan(*built_.program, true);
+    if (!plan && make_plan(*built_.program, false))
+      return Failure{plan.failure().message + "; --workload sleep runs it without a model"};
     if (!plan) return plan.failure();
     model_ = std::move(plan->model);
     return {};
@@ -235,9 +237,9 @@ class Training {
     } else if (arguments_.clock == "virtual" || cores < 2 * devices) {
       options_.clock = Clock::Virtual;
       clock_ = fmt::format(
-          "virtual: an op lasts the CPU time of its thread, a message its priced time\n"
+          "virtual: an op lasts the CPU time of its thread, a message{} its priced time\n"
           "          ({})",
-          arguments_.clock == "virtual"
+          built_.costs->setups.empty() ? "" : " or a change between ops", arguments_.clock == "virtual"
               ? "as asked for"
               : have + "; wall time needs two a device to say something about the schedule");
     } else {
@@ -297,7 +299,9 @@ class Training {
   static std::string difference(Ticks measured, Ticks predicted) {
     if (measured == predicted) return "equal";
     if (predicted == 0) return "-";
-    return fmt::format("{:+.1f} %", 100 * (static_cast<double>(measured) / static_cast<double>(predicted) - 1));
+    const double percent = 100 * (static_cast<double>(measured) / static_cast<double>(predicted) - 1);
+    // No "-0.0 %".
+    return fmt::format("{:+.1f} %", std::abs(percent) < 0.05 ? 0.0 : percent);
   }
 
   /// Loss against the bytes' entropy, then predicted against measured.
@@ -320,11 +324,39 @@ class Training {
       say("\n");
     }
     if (comparison_) say(comparison_text());
-    if (!report.declared.empty())
-      say(fmt::format("ops of {} were run as a wait of their cost: only the schedule knows what they are\n",
-                      fmt::join(report.declared, ", ")));
+    if (!report.declared.empty() && arguments_.workload != "sleep")
+      say(fmt::format(
+          "ops of {} were run as a wait of their cost, at {} ms a unit: only the schedule knows what they are\n",
+          fmt::join(report.declared, ", "), arguments_.unit_ms));
     if (losses.empty() || built_.program->order.empty()) return;
+    say(unit_text(report));
     compare(report);
+  }
+
+  /// What a unit would have to be for waits and messages to be as long beside the computing as the schedule has them;
+  /// empty if they take nothing, or nearly are.
+  std::string unit_text(const RunReport& report) const {
+    if (!trains()) return "";
+    const Table& table = built_.program->table;
+    Ticks priced = 0;
+    Ticks computed = 0;
+    Ticks waits = 0;
+    for (std::uint32_t node = 0; node < built_.program->nodes(); ++node) {
+      const OpKind* kind = node < table.size() ? &table.ops.kind(table.entries[node]) : nullptr;
+      const bool is_wait = kind == nullptr || kind->operation == Operation::Declared;
+      if (is_wait) waits += options_.cost_ns[node];
+      if (is_wait || kind->optional) continue;
+      priced += options_.cost_ns[node];
+      computed += report.timeline.end[node] - report.timeline.start[node];
+    }
+    for (Ticks setup : options_.setup_ns) waits += setup;
+    if (waits == 0 || priced == 0 || computed == 0) return "";
+    const double ratio = static_cast<double>(computed) / static_cast<double>(priced);
+    if (ratio >= 0.5 && ratio <= 2) return "";
+    return fmt::format(
+        "The computing took {:.2g} of what its costs are at {} ms a unit: with --unit-ms {:.2g} waits and\n"
+        "messages would be as long beside it as the schedule has them.\n",
+        ratio, arguments_.unit_ms, ratio * arguments_.unit_ms);
   }
 
   void compare(const RunReport& report) {
@@ -356,8 +388,12 @@ class Training {
                        "--unit-ms.\n"
                      : "More than 10 % apart: on the wall clock threads share cores and wait to be woken; --clock virtual "
                        "leaves that out.\n");
+    if (options_.clock == Clock::Virtual && std::abs(ratio - 1) > 0.1)
+      say("More than 10 % apart: the ops of a stage took unlike times, by their sizes or by chance; more steps or a\n"
+          "larger model leave less to chance.\n");
     if (from_costs) return;
-    const Ticks own = end_of(simulate(program, own_lengths(program, report.timeline, costs_ns_)));
+    const Timeline by_own = simulate(program, own_lengths(program, report.timeline, costs_ns_));
+    const Ticks own = analyse(*built_.schedule, program, by_own).makespan;
     say(fmt::format("With each op's own time in place of the medians the prediction is {}: {}.\n", time(own),
                     difference(measured_end, own)));
   }
@@ -399,16 +435,12 @@ class Training {
       const DeviceReport& each = report.devices[DeviceId(d)];
       devices.push_back({{"device", d}, {"busy", us(each.busy)}, {"first", us(each.first)}, {"last", us(each.last)}});
     }
-    return {{"makespan", us(end_of(timeline))}, {"devices", devices}};
+    return {{"makespan", us(report.makespan)}, {"devices", devices}};
   }
 
   Timeline predict(const RunReport& report) const {
     if (arguments_.workload == "sleep") return simulate(*built_.program, costs_ns_);
     return simulate(*built_.program, median_lengths(*built_.program, report.medians, costs_ns_));
-  }
-
-  Ticks end_of(const Timeline& timeline) const {
-    return last_end(built_.program->table, timeline);
   }
 
   void say(const std::string& text) {
@@ -464,7 +496,7 @@ CLI::App* add_run(CLI::App& app, Exit& exit) {
   whole("--steps", model.steps, kStepsBounds, "training steps");
   whole("--width", model.width, kWidthBounds, "width of the model");
   whole("--heads", model.heads, kHeadsBounds, "attention heads");
-  whole("--blocks", model.blocks, kBlocksBounds, "transformer blocks, 0 for one a stage");
+  whole("--blocks", model.blocks, kBlocksBounds, "transformer blocks; 0 for one a stage, or as many as\n`stages` lists layers");
   whole("--sequence", model.sequence, kSequenceBounds, "tokens of a row");
   whole("--rows", model.rows, kRowsBounds, "rows of a microbatch");
   command->add_option("--learning-rate", model.learning_rate, fmt::format("above 0, at most {}", kMostLearningRate))

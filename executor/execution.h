@@ -39,6 +39,7 @@ class Execution {
   /// Latest end of what `node` waits for, a message's producer among it.
   Ticks latest_end(NodeId node) const;
   Ticks cost(NodeId n) const { return options_.cost_ns.empty() ? 0 : options_.cost_ns[n.value]; }
+  Ticks setup(std::uint32_t position) const { return options_.setup_ns.empty() ? 0 : options_.setup_ns[position]; }
   Clock clock() const { return options_.clock; }
   /// After a stop: lets no thread wait for others of a reduction.
   void wake() { reductions_.wake(); }

@@ -60,7 +60,7 @@ class Finder {
  private:
   Result<void> measure() {
     const KindId forward = ops_.find(Operation::Forward);
-    if (!forward.valid()) return Failure{"a schedule without forward ops trains nothing"};
+    if (!forward.valid()) return Failure{"a schedule without forward ops, F, trains nothing"};
     const OpKind& kind = ops_.kinds()[forward];
     result_.stages = kind.extent(IndexRole::Stage);
     result_.microbatches = kind.extent(IndexRole::Microbatch);
@@ -127,13 +127,14 @@ class Finder {
     // Attention reads what the slices before have kept, and adds to their gradients.
     if ((mine & kForward) != 0) {
       if (checked && forwards_[visit(op)] != q)
-        return Failure{ops_.text(op) + " does not come right after the forward of the slice before it"};
+        return Failure{ops_.text(op) + " does not come right after the forward of the slice before it, which it reads"};
       ++forwards_[visit(op)];
       return take_activation(position);
     }
     if ((mine & kInputGradient) != 0) {
       if (checked && backwards_[visit(op)] != result_.slices_of(m) - 1 - q)
-        return Failure{ops_.text(op) + " does not come right after the backward of the slice after it"};
+        return Failure{ops_.text(op) +
+                       " does not come right after the backward of the slice after it, whose gradient it needs"};
       ++backwards_[visit(op)];
     }
     return {};

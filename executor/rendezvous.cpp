@@ -6,7 +6,9 @@
 
 namespace stave {
 
-Rendezvous::Rendezvous(Execution& execution) : execution_(execution) { begin_step(); }
+Rendezvous::Rendezvous(Execution& execution) : execution_(execution), lanes_(execution.program().table) {
+  begin_step();
+}
 
 void Rendezvous::begin_step() {
   const Program& program = execution_.program();
@@ -143,6 +145,8 @@ bool Rendezvous::walk(Team& team, DeviceId d) {
     if (!program.is_message(node)) {
       // The second of a pair has run with the first.
       if (done_[node.value] == 0) {
+        if (const std::uint32_t before = lanes_.previous(node.value); before != Lanes::kNone)
+          start = std::max(start, execution_.end(NodeId(before)) + execution_.setup(node.value));
         lock.unlock();
         if (!execution_.compute(team, node.value, start)) return false;
         lock.lock();

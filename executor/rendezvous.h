@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/lanes.h"
 #include "core/program.h"
 #include "core/ticks.h"
 
@@ -60,6 +61,7 @@ class Rendezvous {
   void note_deadlock();
 
   Execution& execution_;
+  const Lanes lanes_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::uint32_t> cursor_;

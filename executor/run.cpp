@@ -22,13 +22,17 @@ Result<void> check_options(const Program& program, const RunOptions& options) {
   if (options.steps < kStepsBounds.least || options.steps > kStepsBounds.most)
     return Failure{"steps is " + std::to_string(options.steps) + ", but must lie between " +
                    std::to_string(kStepsBounds.least) + " and " + std::to_string(kStepsBounds.most)};
-  if (options.cost_ns.empty()) return {};
-  if (options.cost_ns.size() != program.nodes()) return Failure{"the prices do not fit the program"};
+  if (!options.cost_ns.empty() && options.cost_ns.size() != program.nodes())
+    return Failure{"the prices do not fit the program"};
+  if (!options.setup_ns.empty() && options.setup_ns.size() != program.table.size())
+    return Failure{"the prices of the changes between ops do not fit the program"};
   Ticks sum = 0;
-  for (Ticks cost : options.cost_ns) {
-    if (cost < 0 || cost > kMaxTicks - sum) return Failure{"a price is negative, or all together are too long to keep"};
-    sum += cost;
-  }
+  for (const std::vector<Ticks>* prices : {&options.cost_ns, &options.setup_ns})
+    for (Ticks cost : *prices) {
+      if (cost < 0 || cost > kMaxTicks - sum)
+        return Failure{"a price is negative, or all together are too long to keep"};
+      sum += cost;
+    }
   return {};
 }
 

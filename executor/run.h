@@ -38,6 +38,8 @@ struct RunOptions {
   /// Price of every node, in ns; empty is 0. A message is under way for as long; an op that is run as a wait (a
   /// declared one, any op of the sleep workload) lasts as long. The prices of other ops are not used.
   std::vector<Ticks> cost_ns;
+  /// For every position, in ns, what its device takes after the op before it on its lane to change to it; empty is 0.
+  std::vector<Ticks> setup_ns;
   /// Most memory for parameters and buffers together.
   std::uint64_t memory_bound_bytes = std::uint64_t{4} << 30;
   /// Set from outside, a signal handler for one, to end the run between two ops.

@@ -33,7 +33,7 @@ class Updates {
       const std::uint32_t s = ops_.stage(p_.table.entries[position]);
       if (s >= stages || std::ranges::count(plan_.model.devices[StageId(s)], plan_.device[position]) == 0)
         return Failure{text(position) + " stands on device " + std::to_string(plan_.device[position].value) +
-                       ", which does not have its stage"};
+                       ", which does not have its stage: it needs the gradients there"};
       (work == Work::Reduce ? plan_.reduces_itself : plan_.updates_itself)[s] = 1;
     }
     has_updates_ = std::ranges::count(plan_.updates_itself, 1) > 0;

@@ -70,7 +70,7 @@ bool Walk::run(Team& team, std::uint32_t lane) {
     // An overlapped pair stands next to each other: its ops start together, when all of them may.
     const std::uint32_t count = plan.together[position];
     const std::uint32_t first = position;
-    Ticks start = lane_end;
+    Ticks start = lane_end + execution_.setup(first);
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!wait_for(team, lane, first + i)) return false;
       start = std::max(start, execution_.latest_end(NodeId(first + i)));

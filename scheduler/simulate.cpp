@@ -28,7 +28,8 @@ Timeline simulate(const Program& program, const Costs& costs) {
     Ticks start = 0;
     for (const std::uint32_t position : block) {
       start = std::max(start, ready(position));
-      if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
+      // The first of a pair does not end before the other starts.
+      if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone && before != block[0])
         start = std::max(start, times.end[before] + costs.setup(table, before, position));
     }
     const Ticks end = start + costs.of_block(table, block);

@@ -21,7 +21,8 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
     Ticks ready = 0;
     for (const std::uint32_t position : block) {
       const std::uint32_t d = lanes.device_at(position);
-      if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone)
+      // The first of a pair does not end before the other starts.
+      if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone && before != block[0])
         ready = std::max(ready, times.end[before] + costs.setup(table, before, position));
       if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)
         ready = std::max(ready, times.end[before]);

@@ -17,7 +17,7 @@ struct Bounds {
 
 inline constexpr Bounds kWidthBounds = {"width", 4, 4096};
 inline constexpr Bounds kHeadsBounds = {"heads", 1, 64};
-/// 0 blocks stands for one a stage.
+/// 0 blocks stands for as many as the schedule lists layers, or one a stage.
 inline constexpr Bounds kBlocksBounds = {"blocks", 0, 1024};
 inline constexpr Bounds kSequenceBounds = {"sequence", 2, 4096};
 inline constexpr Bounds kRowsBounds = {"rows", 1, 1024};

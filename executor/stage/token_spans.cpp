@@ -5,31 +5,9 @@
 #include <numeric>
 #include <set>
 
+#include "executor/stage/cut.h"
+
 namespace stave {
-
-namespace {
-
-/// `total` cut into parts as `weights` are to each other, all alike if there are none; every part is at least 1.
-std::vector<std::uint32_t> cut(std::uint32_t total, std::uint32_t parts, const std::vector<std::uint32_t>& weights) {
-  std::uint64_t sum = 0;
-  for (std::uint32_t weight : weights) sum += weight;
-  const bool given = weights.size() == parts && sum > 0;
-  if (!given) sum = parts;
-  std::vector<std::uint32_t> result;
-  std::uint32_t before = 0;
-  long double so_far = 0;
-  for (std::uint32_t i = 0; i < parts; ++i) {
-    so_far += given ? weights[i] : 1;
-    const long double exact = static_cast<long double>(total) * so_far / static_cast<long double>(sum);
-    const std::uint32_t end =
-        std::clamp(static_cast<std::uint32_t>(exact + 0.5L), before + 1, total - (parts - 1 - i));
-    result.push_back(end - before);
-    before = end;
-  }
-  return result;
-}
-
-}  // namespace
 
 Result<TokenSpans> TokenSpans::make(std::uint32_t sequence, const Partition& partition) {
   TokenSpans result;
@@ -58,7 +36,7 @@ Result<TokenSpans> TokenSpans::make(std::uint32_t sequence, const Partition& par
     result.all_tokens_ += length;
     result.length_.push_back(length);
     std::vector<std::uint32_t> counts =
-        cut(length, slices, by_row ? sizes.slices[m] : sizes.slices.empty() ? kEqual : sizes.slices.front());
+        cut_by_ratio(length, slices, by_row ? sizes.slices[m] : sizes.slices.empty() ? kEqual : sizes.slices.front());
     const auto [at, added] = known.try_emplace(std::move(counts), result.spans_.size());
     result.first_.push_back(at->second);
     if (!added) continue;

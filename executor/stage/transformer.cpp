@@ -1,8 +1,10 @@
 #include "executor/stage/transformer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "executor/cpu/matmul.h"
+#include "executor/stage/cut.h"
 #include "executor/stage/transformer_stage.h"
 
 namespace stave {
@@ -12,8 +14,6 @@ Transformer::Transformer(const ModelConfig& config, std::shared_ptr<const Corpus
 
 Transformer::~Transformer() = default;
 
-std::size_t Transformer::first_block(std::uint32_t stage) const { return blocks_ * stage / partition_.stages; }
-
 StageLayout Transformer::layout(StageId s) const {
   bool keeps_input = false;
   if (!partition_.recomputed.empty()) {
@@ -21,20 +21,24 @@ StageLayout Transformer::layout(StageId s) const {
     const auto end = mine + static_cast<std::ptrdiff_t>(partition_.triples() / partition_.stages);
     keeps_input = std::find(mine, end, 1) != end;
   }
-  return StageLayout(config_, first_block(s.value), first_block(s.value + 1), blocks_, partition_.begins_some(s),
-                     partition_.ends_some(s), keeps_input);
+  return StageLayout(config_, first_block_[s.value], first_block_[s.value + 1], first_block_.back(),
+                     partition_.begins_some(s), partition_.ends_some(s), keeps_input);
 }
 
 Result<void> Transformer::configure(const Partition& partition) {
   if (Result<void> valid = validate(config_); !valid) return valid;
   const std::uint32_t stages = partition.stages;
-  const std::size_t blocks = config_.blocks == 0 ? stages : config_.blocks;
+  const std::vector<std::uint32_t>& layers = partition.sizes.stages;
+  const bool listed = layers.size() == stages;
+  const std::uint64_t wanted = listed ? std::accumulate(layers.begin(), layers.end(), std::uint64_t{0}) : stages;
+  const std::uint64_t blocks = config_.blocks == 0 ? wanted : config_.blocks;
   if (blocks < stages)
     return Failure{"blocks is " + std::to_string(config_.blocks) + ", but the schedule has " + std::to_string(stages) +
                    " stages, and each needs one"};
   if (blocks > kBlocksBounds.most)
-    return Failure{"the schedule has " + std::to_string(stages) + " stages; a model has at most " +
-                   std::to_string(kBlocksBounds.most) + " blocks"};
+    return Failure{"the schedule has " + std::to_string(wanted) + (listed ? " layers in its" : "") +
+                   " stages; a model has at most " + std::to_string(kBlocksBounds.most) + " blocks" +
+                   (listed && stages <= kBlocksBounds.most ? ", which --blocks deals out by the same ratio" : "")};
   if (corpus_ == nullptr || corpus_->size() < config_.sequence + 1u)
     return Failure{"the text to train on is shorter than a sequence of " + std::to_string(config_.sequence) +
                    " bytes and the one after it"};
@@ -44,7 +48,9 @@ Result<void> Transformer::configure(const Partition& partition) {
   spans_ = std::make_shared<const TokenSpans>(std::move(*spans));
   if (!(partition == partition_)) made_.clear();
   partition_ = partition;
-  blocks_ = blocks;
+  first_block_ = {0};
+  for (std::uint32_t count : cut_by_ratio(static_cast<std::uint32_t>(blocks), stages, layers))
+    first_block_.push_back(first_block_.back() + count);
   return {};
 }
 
@@ -56,7 +62,7 @@ void Transformer::create() {
     std::vector<FrozenGroups> frozen;
     for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
       frozen.push_back(
-          freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block(s + 1) - first_block(s)));
+          freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block_[s + 1] - first_block_[s]));
     for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
       made_[s].push_back(std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_, corpus_,
                                                             partition_.kept_of(StageId(s)), frozen));
@@ -139,7 +145,7 @@ std::uint64_t Transformer::parameters() const {
 }
 
 double Transformer::frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const {
-  const std::size_t blocks = first_block(stage + 1) - first_block(stage);
+  const std::size_t blocks = first_block_[stage + 1] - first_block_[stage];
   return freeze_groups(freeze_.at(stage, microbatch, partition_.microbatches), blocks).ratio;
 }
 

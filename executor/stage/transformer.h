@@ -40,7 +40,6 @@ class Transformer : public Workload {
   double frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const;
 
  private:
-  std::size_t first_block(std::uint32_t stage) const;
   StageLayout layout(StageId s) const;
   std::size_t value_bytes(const TokenSpan& span) const;
 
@@ -49,7 +48,8 @@ class Transformer : public Workload {
   FreezeRatios freeze_;
   Partition partition_;
   std::shared_ptr<const TokenSpans> spans_;
-  std::size_t blocks_ = 0;
+  // Shape: stages + 1; the last is the number of blocks.
+  std::vector<std::size_t> first_block_ = {0};
   // By stage and replica.
   std::vector<std::vector<std::unique_ptr<TransformerStage>>> made_;
 };

@@ -151,7 +151,7 @@ TEST_CASE("what would leave replicas different is refused") {
   CHECK(refusal(order) ==
         "O(0, 1) updates stage 0, which lies on several devices, but no G has summed their gradients");
   order[2].back() = {'G', 1, 1};
-  CHECK(refusal(order) == "G(1, 1) stands on device 2, which does not have its stage");
+  CHECK(refusal(order) == "G(1, 1) stands on device 2, which does not have its stage: it needs the gradients there");
   // Device 0 has stage 0's meeting before stage 2's, device 2 the other way round.
   order = two_ways();
   order[0].insert(order[0].end(), {{'G', 0, 0}, {'G', 2, 0}});

@@ -52,6 +52,25 @@ std::vector<Ticks> costs(const Program& p, Ticks op, Ticks message) {
   return result;
 }
 
+TEST_CASE("a device takes its time to change between two ops, planned or not") {
+  const test::Order order = {{{'F', 0, 0}, {'B', 0, 0}, {'F', 0, 1}, {'B', 0, 1}}};
+  const Program planned = make(order, 1, 2);
+  for (const Program& p : {planned, test::lower_unchecked_by_hand(planned.table, 1, 2)}) {
+    RunOptions options;
+    options.clock = Clock::Virtual;
+    options.cost_ns.assign(p.nodes(), 1);
+    options.setup_ns = {0, 0, 5, 0};
+    SleepWorkload workload;
+    const Result<RunReport> report = run(p, workload, options);
+    REQUIRE(report);
+    CHECK(report.value().timeline.start == std::vector<Ticks>{0, 1, 7, 8});
+    options.setup_ns = {0, 0, -5, 0};
+    CHECK(!run(p, workload, options));
+    options.setup_ns = {0};
+    CHECK(run(p, workload, options).failure().message == "the prices of the changes between ops do not fit the program");
+  }
+}
+
 TEST_CASE("sleeps on the virtual clock take exactly their costs: 1F1B 33, split with late W") {
   const Program p = make(test::one_f_one_b(4, 8), 4, 8);
   RunOptions options;

@@ -385,6 +385,31 @@ TEST_CASE("freeze ratios are rounded to groups of 3, 1, 4 and 4 twelfths") {
   CHECK(FreezeRatios{{0.5, 1}}.fits(2, 1));
 }
 
+TEST_CASE("blocks are dealt out as the schedule sizes its stages") {
+  Partition partition = plain_partition(3, 1);
+  partition.sizes.stages = {1, 3, 2};
+  const auto tensors = [&](std::uint32_t blocks) {
+    ModelConfig config = tiny();
+    config.blocks = blocks;
+    Transformer model(config, text());
+    REQUIRE(model.configure(partition));
+    model.create();
+    std::vector<std::size_t> result;
+    for (std::uint32_t s = 0; s < 3; ++s) result.push_back(model.stage(StageId(s))->parameters().size());
+    return result;
+  };
+  // Embeddings of bytes and positions in front; the final norm and the logits behind; 12 tensors a block.
+  CHECK(tensors(0) == std::vector<std::size_t>{2 + 12, 3 * 12, 2 * 12 + 3});
+  CHECK(tensors(3) == std::vector<std::size_t>{2 + 12, 12, 12 + 3});
+  CHECK(tensors(12) == std::vector<std::size_t>{2 + 2 * 12, 6 * 12, 4 * 12 + 3});
+  partition.sizes.stages = {1024, 1, 1};
+  ModelConfig config = tiny();
+  config.blocks = 0;
+  CHECK(Transformer(config, text()).configure(partition).failure().message ==
+        "the schedule has 1026 layers in its stages; a model has at most 1024 blocks, which --blocks deals out by the "
+        "same ratio");
+}
+
 TEST_CASE("a model that does not fit the schedule is refused") {
   ModelConfig config = tiny();
   config.blocks = 3;
