@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/critical.h"
+#include "scheduler/bounds.h"
+#include "scheduler/period.h"
 #include "visualize/window.h"
 
 namespace stave {
@@ -29,8 +32,29 @@ double span_bubble_of(const Report& report) {
                report.span > 0 ? 1 - static_cast<double>(busy) / static_cast<double>(report.span) : 0);
 }
 
-/// A whole number stays one.
-Json number(Rational value) {
+std::string size_text(Rational value) {
+  return value.whole() ? std::to_string(value.numerator()) : in_units(value.to_double(), 4);
+}
+
+double gap_of(const Report& report, const LowerBound& bound) {
+  return share(gap(report.makespan, bound.makespan),
+               bound.makespan == 0 ? 0 : static_cast<double>(report.makespan) / static_cast<double>(bound.makespan) - 1);
+}
+
+/// Devices whose lines are printed; JSON has them all.
+constexpr std::size_t kMostLines = 64;
+
+}  // namespace
+
+std::string unit_text(const Built& built) { return built.timeline->unit.empty() ? "" : " " + built.timeline->unit; }
+
+std::string number_text(double value) { return in_units(value, 4); }
+
+std::string time_text(const Built& built, Ticks time) {
+  return number_text(static_cast<double>(time) / static_cast<double>(built.timeline->ticks_per_unit)) + unit_text(built);
+}
+
+Json number_json(Rational value) {
   if (value.whole()) return value.numerator();
   return value.to_double();
 }
@@ -40,31 +64,17 @@ Json time_json(const Report& report, Ticks time) {
   return static_cast<double>(time) / static_cast<double>(report.ticks_per_unit);
 }
 
-std::string number_text(Rational value) {
-  return value.whole() ? std::to_string(value.numerator()) : in_units(value.to_double(), 4);
-}
-
-/// Columns as wide as their widest cell, numbers to the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows[0].size(), 0);
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   std::string result;
   for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) result += fmt::format("{}{:>{}}", c == 0 ? "" : "  ", row[c], widths[c]);
-    result += "\n";
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) line += fmt::format("{}{:>{}}", c == 0 ? "" : "  ", row[c], widths[c]);
+    result += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return result;
-}
-
-/// Devices whose lines are printed; JSON has them all.
-constexpr std::size_t kMostLines = 64;
-
-}  // namespace
-
-std::string time_text(const Built& built, Ticks time) {
-  const double units = static_cast<double>(time) / static_cast<double>(built.timeline->ticks_per_unit);
-  return in_units(units, 4) + (built.timeline->unit.empty() ? "" : " " + built.timeline->unit);
 }
 
 std::string summary_of(const Built& built) {
@@ -97,6 +107,16 @@ std::string report_text(const Built& built) {
   line("bubble", fmt::format("{:.2f} %", 100 * bubble_of(report)), "1 - sum of busy / (makespan * devices)");
   line("span bubble", fmt::format("{:.2f} %", 100 * span_bubble_of(report)), "1 - greatest busy / span");
   line("messages", fmt::format("{}", report.messages), "between two devices");
+  const LowerBound bound = lower_bound(*built.schedule, *built.table, *built.costs);
+  line("bound", time_text(built, bound.makespan),
+       bound.makespan_by == BoundBy::Strong ? "no order of these ops is shorter, as they are placed and limited"
+                                            : "the same, by the closed form: there are too many ops for the strong one");
+  line("gap", fmt::format("{:.2f} %", 100 * gap_of(report, bound)),
+       report.makespan == bound.makespan ? "makespan / bound - 1: this order is proved to be the shortest"
+                                         : "makespan / bound - 1");
+  if (const std::optional<Rational> each = period(*built.schedule, *built.table, *built.costs))
+    line("period", number_text(each->to_double() / static_cast<double>(report.ticks_per_unit)) + unit_text(built),
+         "an iteration of many, without a barrier between them");
 
   // A cause that no device has makes no column.
   std::vector<IdleCause> causes;
@@ -117,12 +137,12 @@ std::string report_text(const Built& built) {
                     time(report.makespan - device.busy)});
     for (IdleCause cause : causes) rows.back().push_back(time(device.idle[static_cast<std::size_t>(cause)]));
     rows.back().push_back(std::to_string(device.peak_activations));
-    if (report.peak_memory) rows.back().push_back(number_text((*report.peak_memory)[DeviceId(d)].size));
+    if (report.peak_memory) rows.back().push_back(size_text((*report.peak_memory)[DeviceId(d)].size));
   }
   result += "\n" + aligned(rows);
   if (report.devices.size() > kMostLines)
     result += fmt::format("{} more devices; --json has them all\n", report.devices.size() - kMostLines);
-  return result;
+  return result + critical_text(built);
 }
 
 Json report_json(const Built& built) {
@@ -140,7 +160,17 @@ Json report_json(const Built& built) {
   result["iteration"] = time_json(report, report.iteration);
   result["bubble"] = bubble_of(report);
   result["span_bubble"] = span_bubble_of(report);
+  const LowerBound bound = lower_bound(*built.schedule, *built.table, *built.costs);
+  result["bound"] = time_json(report, bound.makespan);
+  result["bound_by"] = name_of(bound.makespan_by);
+  result["gap"] = gap_of(report, bound);
+  result["span_bound"] = time_json(report, bound.span);
+  result["span_bound_by"] = name_of(bound.span_by);
+  if (const std::optional<Rational> each = period(*built.schedule, *built.table, *built.costs))
+    if (const std::optional<Rational> exact = divide(*each, Rational(report.ticks_per_unit)))
+      result["period"] = number_json(*exact);
   result["messages"] = report.messages;
+  result["critical_path"] = critical_json(built);
   result["devices"] = Json::array();
   for (std::uint32_t d = 0; d < report.devices.size(); ++d) {
     const DeviceReport& device = report.devices[DeviceId(d)];
@@ -153,7 +183,7 @@ Json report_json(const Built& built) {
                   {"last", time_json(report, device.last)},
                   {"idle", idle},
                   {"peak_activations", device.peak_activations}};
-    if (report.peak_memory) entry["peak_memory"] = number((*report.peak_memory)[DeviceId(d)].size);
+    if (report.peak_memory) entry["peak_memory"] = number_json((*report.peak_memory)[DeviceId(d)].size);
     result["devices"].push_back(std::move(entry));
   }
   return result;

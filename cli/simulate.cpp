@@ -2,24 +2,54 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
+#include "cli/critical.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
+#include "cli/what_if.h"
 
 namespace stave {
 namespace {
 
 struct SimulateArguments {
   ScheduleOptions schedule;
+  std::vector<std::string> what_if;
+  bool slack = false;
   bool json = false;
 };
+
+/// The parameters of a command line that has been read before.
+Result<std::vector<Argument>> arguments_of(const ScheduleOptions& options) {
+  const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(options, false);
+  if (!schedules) return schedules.failure();
+  return read_arguments(schedules.value()[0].parameters);
+}
 
 Exit simulate_one(const SimulateArguments& arguments) {
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
-  const std::string text = arguments.json ? report_json(one.built).dump(2) + "\n"
-                                          : title_of(*one.built.schedule) + "\n\n" + report_text(one.built);
+  std::vector<WhatIf> changes;
+  if (!arguments.what_if.empty()) {
+    const Result<std::vector<Argument>> parameters = arguments_of(arguments.schedule);
+    if (!parameters) return fail(parameters.failure().message);
+    Result<std::vector<WhatIf>> priced = what_if(one, parameters.value(), arguments.what_if);
+    if (!priced) return fail(priced.failure().message);
+    changes = std::move(*priced);
+  }
+  std::string text;
+  if (arguments.json) {
+    nlohmann::ordered_json json = report_json(one.built);
+    if (!changes.empty()) json["what_if"] = what_if_json(one.built, changes);
+    if (arguments.slack) add_slack(json, one.built);
+    text = json.dump(2) + "\n";
+  } else {
+    text = title_of(*one.built.schedule) + "\n\n" + report_text(one.built);
+    if (!changes.empty()) text += what_if_text(one.built, changes);
+    if (arguments.slack) text += slack_text(one.built);
+  }
   const Result<void> printed = print(text);
   return printed ? Exit::Done : fail(printed.failure().message);
 }
@@ -27,9 +57,16 @@ Exit simulate_one(const SimulateArguments& arguments) {
 }  // namespace
 
 CLI::App* add_simulate(CLI::App& app, Exit& exit) {
-  CLI::App* command = app.add_subcommand("simulate", "makespan, bubble by cause, memory");
+  CLI::App* command = app.add_subcommand("simulate", "makespan, bound, bubble by cause, critical path, memory");
   const auto arguments = std::make_shared<SimulateArguments>();
   arguments->schedule.add_to(*command);
+  command
+      ->add_option("--what-if", arguments->what_if,
+                   "the same order under other costs: NAME=VALUE or NAME*FACTOR, as link*2 or W=0;\n"
+                   "several with commas between them; may be given more than once, each by itself")
+      ->type_name("CHANGE")
+      ->allow_extra_args(false);
+  command->add_flag("--slack", arguments->slack, "start, end and slack of every op");
   command->add_flag("--json", arguments->json, "one JSON object; times in the unit of the costs");
   command->footer(
       "Example:\n  stave simulate schedules/zb_h1.sched P=8 M=24 --cost F=18522,I=18086,W=9337,message=601 --json");

@@ -8,6 +8,7 @@
 #include "compiler/table_walk.h"
 #include "core/lanes.h"
 #include "scheduler/bounds/jackson.h"
+#include "scheduler/limit_sizes.h"
 
 namespace stave::bounds {
 
@@ -42,8 +43,11 @@ class Forms {
       span = std::max(span, work);
       result.makespan = std::max({result.makespan, work, jackson(jobs)});
     }
-    if (lanes_.plain())
-      for (std::uint32_t d = 0; d < table_.devices(); ++d) result.makespan = std::max(result.makespan, first_taking_none(d));
+    // A stream beside the computing may give back at any time.
+    if (!lanes_.plain()) return result;
+    for (const LimitSizes& sizes : limit_sizes(schedule_))
+      for (std::uint32_t d = 0; d < table_.devices(); ++d)
+        result.makespan = std::max(result.makespan, first_taking_none(d, sizes));
     return result;
   }
 
@@ -116,30 +120,22 @@ class Forms {
   };
 
   /// Before the first op that takes nothing, no op has given anything back, so no more is done than fits at once.
-  Ticks first_taking_none(std::uint32_t device) const {
-    const DeviceOrder& order = schedule_.orders[DeviceId(device)];
-    Ticks result = 0;
-    if (order.activation_limit) {
-      const auto size = [&](OpId op) { return Int128(info(table_.ops.kind(op).operation).takes_activation ? 1 : 0); };
-      const auto gives = [&](OpId op) { return info(table_.ops.kind(op).operation).gives_activation; };
-      result = first_taking_none(device, floor(*order.activation_limit), size, gives);
-    }
-    return result;
-  }
-
-  template <class Size, class Gives>
-  Ticks first_taking_none(std::uint32_t device, Int128 most, const Size& size, const Gives& gives) const {
+  Ticks first_taking_none(std::uint32_t device, const LimitSizes& sizes) const {
+    if (!sizes.most[device]) return 0;
+    Int128 most = *sizes.most[device];
     std::vector<Taker> takers;
     Ticks work = 0;
     Ticks head = INT64_MAX;
     Ticks tail = INT64_MAX;
     for (std::uint32_t at = table_.first[device]; at < table_.first[device + 1]; ++at) {
+      // What is left out may make room at any time.
+      if (!matters_[at] && sizes.given_by(table_.ops, table_.entries[at]) > 0) return 0;
       if (!matters_[at] || !leads(at)) continue;
       Int128 taken = 0;
       bool given = false;
       for (std::uint32_t each = at; each < table_.first[device + 1] && (each == at || !leads(each)); ++each) {
-        taken += size(table_.entries[each]);
-        given = given || gives(table_.entries[each]);
+        taken += sizes.taken_by(table_.ops, table_.entries[each]);
+        given = given || sizes.given_by(table_.ops, table_.entries[each]) > 0;
       }
       work += length_[at];
       tail = std::min(tail, tail_[at]);

@@ -10,6 +10,8 @@ namespace {
 
 /// Choices look at heads of units that are no ancestors, so one pass does not do; each pass holds for itself.
 constexpr int kMostRounds = 6;
+/// Sets of two classes over all devices, for the heads of each device: about a second.
+constexpr std::uint64_t kMostSets = 100'000'000;
 
 }  // namespace
 
@@ -22,6 +24,9 @@ Heads::Heads(const Instance& instance, const Reach& reach, const std::vector<std
         Shortage shortage = rule.shortage(unit);
         // With one giver the arcs say all.
         if (shortage.need <= 0 || shortage.givers.size() < 2) continue;
+        const Shortage::Giver& one = shortage.givers[0];
+        const Shortage::Giver& two = shortage.givers[1];
+        if (shortage.givers.size() == 2) sets_of_two_ += std::uint64_t(one.to - one.from) * (two.to - two.from);
         choices_[unit].push_back({&limit, std::move(shortage)});
         has_choices_ = true;
       }
@@ -30,7 +35,7 @@ Heads::Heads(const Instance& instance, const Reach& reach, const std::vector<std
 
 std::vector<Ticks> Heads::from_start() const {
   std::vector<Ticks> heads(instance_.size(), 0);
-  propagate(heads, true);
+  propagate(heads, Choices::All);
   return heads;
 }
 
@@ -38,11 +43,11 @@ std::vector<Ticks> Heads::from_device(std::uint32_t device) const {
   std::vector<Ticks> heads(instance_.size(), kUnknown);
   for (std::uint32_t unit = 0; unit < instance_.size(); ++unit)
     if (instance_.device(unit) == device && instance_.counts[unit]) heads[unit] = 0;
-  propagate(heads, false);
+  propagate(heads, sets_of_two_ * instance_.devices() <= kMostSets ? Choices::OfTwo : Choices::None);
   return heads;
 }
 
-void Heads::propagate(std::vector<Ticks>& heads, bool all_choices) const {
+void Heads::propagate(std::vector<Ticks>& heads, Choices choices) const {
   // By class: what the ancestors of its latest unit keep busy, and how many of each column that has.
   std::vector<Busy> busy(instance_.classes.size());
   std::vector<std::vector<std::uint32_t>> added(instance_.classes.size());
@@ -69,17 +74,17 @@ void Heads::propagate(std::vector<Ticks>& heads, bool all_choices) const {
             busy[c].add(heads[ancestor], instance_.length[ancestor]);
       }
       head = std::max(head, busy[c].end());
-      if (round > 0)
+      if (round > 0 && choices != Choices::None)
         for (const Choice& choice : choices_[unit]) {
           if (choice.shortage.givers.size() == 2)
             head = std::max(head, of_two(unit, choice, heads, busy[c]));
-          else if (all_choices)
+          else if (choices == Choices::All)
             head = std::max(head, of_several(unit, choice, heads));
         }
       changed = changed || head != heads[unit];
       heads[unit] = head;
     }
-    if (!has_choices_ || (!changed && round > 0)) break;
+    if (!has_choices_ || choices == Choices::None || (!changed && round > 0)) break;
   }
 }
 
@@ -177,11 +182,13 @@ Ticks Heads::of_several(std::uint32_t unit, const Choice& choice, const std::vec
     if (each.giver != UINT32_MAX) free += rates[each.giver].amount;
   Ticks result = kUnknown;
   Ticks ancestors = 0;
+  bool some_start = false;
   for (std::size_t i = 0; i < events.size();) {
     const Ticks moment = events[i].head;
     for (; i < events.size() && events[i].head == moment; ++i) {
       if (events[i].giver == UINT32_MAX) {
         ancestors += events[i].length;
+        some_start = true;
         continue;
       }
       Rate& rate = rates[events[i].giver];
@@ -189,6 +196,8 @@ Ticks Heads::of_several(std::uint32_t unit, const Choice& choice, const std::vec
       free -= rate.amount;
     }
     std::int64_t need = choice.shortage.need - free;
+    // Perhaps nothing that must come before starts so late.
+    if (!some_start && need <= 0) continue;
     Ticks work = 0;
     for (std::uint32_t g : by_rate) {
       if (need <= 0) break;

@@ -24,7 +24,7 @@ class Heads {
   /// By unit, from the moment at which all devices may start.
   std::vector<Ticks> from_start() const;
   /// By unit, from the start of the first op that counts on `device`: at least 0 for the units there, kUnknown for those
-  /// that need none of them.
+  /// that need none of them. Of choices only those between two classes, and none where they are very many.
   std::vector<Ticks> from_device(std::uint32_t device) const;
 
  private:
@@ -34,7 +34,8 @@ class Heads {
     Shortage shortage;
   };
 
-  void propagate(std::vector<Ticks>& heads, bool all_choices) const;
+  enum class Choices : std::uint8_t { None, OfTwo, All };
+  void propagate(std::vector<Ticks>& heads, Choices choices) const;
   Ticks of_two(std::uint32_t unit, const Choice& choice, const std::vector<Ticks>& heads, const Busy& ancestors) const;
   Ticks of_several(std::uint32_t unit, const Choice& choice, const std::vector<Ticks>& heads) const;
 
@@ -45,6 +46,8 @@ class Heads {
   /// By unit, the row of `choices_` or none; few units have several.
   std::vector<std::vector<Choice>> choices_;
   bool has_choices_ = false;
+  /// Sets of two classes to look at in one round, at most.
+  std::uint64_t sets_of_two_ = 0;
 };
 
 }  // namespace stave::bounds

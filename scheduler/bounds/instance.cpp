@@ -40,6 +40,7 @@ class Maker {
       result.counts.push_back(!optional(unit));
     }
     result.arcs = arcs_;
+    result.needs = arcs_.size();
     result.class_of.assign(units_.size(), kNone);
     result.place.assign(units_.size(), 0);
     if (alike == Alike::Yes) share_classes(result);

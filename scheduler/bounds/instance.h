@@ -60,6 +60,8 @@ struct Instance {
   std::vector<std::vector<std::uint32_t>> classes_of;
   std::uint32_t lanes = 0;
   std::vector<Arc> arcs;
+  /// The first of them are needs; then come those of likeness, and of memory.
+  std::size_t needs = 0;
   std::vector<MemoryLimit> limits;
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(length.size()); }

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace stave::bounds {
 
-ArcsInto::ArcsInto(const Instance& instance) : first(instance.size() + 1, 0), from(instance.arcs.size()) {
-  for (const Arc& arc : instance.arcs) ++first[arc.to + 1];
+ArcsInto::ArcsInto(const Instance& instance, std::size_t count) : first(instance.size() + 1, 0), from(count) {
+  const std::span<const Arc> arcs = std::span(instance.arcs).first(count);
+  for (const Arc& arc : arcs) ++first[arc.to + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-  for (const Arc& arc : instance.arcs) from[next[arc.to]++] = {arc.from, arc.lag};
+  for (const Arc& arc : arcs) from[next[arc.to]++] = {arc.from, arc.lag};
 }
 
 Reach::Reach(const Instance& instance, const std::vector<std::uint32_t>& order) : column_(instance.classes.size(), 0) {

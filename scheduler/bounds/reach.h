@@ -30,9 +30,10 @@ class Reach {
   std::vector<std::uint32_t> after_;
 };
 
-/// Arcs into each unit. Shape: arcs[first[unit]] .. arcs[first[unit + 1] - 1].
+/// Arcs into each unit, the first `count` of the instance. Shape: arcs[first[unit]] .. arcs[first[unit + 1] - 1].
 struct ArcsInto {
-  explicit ArcsInto(const Instance& instance);
+  explicit ArcsInto(const Instance& instance) : ArcsInto(instance, instance.arcs.size()) {}
+  ArcsInto(const Instance& instance, std::size_t count);
   std::vector<std::uint32_t> first;
   std::vector<std::pair<std::uint32_t, Ticks>> from;
 };

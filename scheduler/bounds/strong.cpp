@@ -14,8 +14,8 @@ namespace {
 
 /// Arcs lead to ancestors, and they to more arcs.
 constexpr int kMostArcRounds = 6;
-/// Takers times units, for the lifetimes of the area bound.
-constexpr std::uint64_t kMostLifetimes = 20'000'000;
+/// Takers of a device times units, for lifetimes of the area bound by all arcs.
+constexpr std::uint64_t kMostLifetimes = 500'000;
 
 class Bounding {
  public:
@@ -70,19 +70,20 @@ class Bounding {
     std::uint64_t takers = 0;
     for (std::uint32_t c : forwards_.classes_of[limit.device])
       if (limit.taken[c] > 0) takers += forwards_.classes[c].units.size();
-    if (takers * forwards_.size() > kMostLifetimes) return 0;
+    // By needs alone the units of a class have the same lifetimes.
+    const bool each = takers * forwards_.size() <= kMostLifetimes;
+    const ArcsInto into(forwards_, each ? forwards_.arcs.size() : forwards_.needs);
     Int128 area = 0;
     Ticks head = INT64_MAX;
     Ticks tail = INT64_MAX;
-    const ArcsInto into(forwards_);
     for (std::uint32_t c : forwards_.classes_of[limit.device]) {
+      const std::vector<std::uint32_t>& units = forwards_.classes[c].units;
       if (limit.given[c] > 0)
-        for (std::uint32_t unit : forwards_.classes[c].units) tail = std::min(tail, tails[unit]);
+        for (std::uint32_t unit : units) tail = std::min(tail, tails[unit]);
       if (limit.taken[c] == 0) continue;
-      for (std::uint32_t unit : forwards_.classes[c].units) {
-        head = std::min(head, heads[unit]);
-        area += taken_by(limit, unit, into);
-      }
+      for (std::uint32_t unit : units) head = std::min(head, heads[unit]);
+      if (!each) area += taken_by(limit, units[0], into) * static_cast<Int128>(units.size());
+      for (std::size_t k = 0; each && k < units.size(); ++k) area += taken_by(limit, units[k], into);
     }
     if (head == INT64_MAX || tail == INT64_MAX) return 0;
     const Int128 result = Int128(head) + (area + limit.most - 1) / limit.most + tail;
@@ -96,7 +97,8 @@ class Bounding {
     for (std::uint32_t unit : order_)
       for (std::uint32_t k = into.first[unit]; k < into.first[unit + 1]; ++k) {
         const auto& [before, lag] = into.from[k];
-        if (from[before] != Heads::kUnknown) from[unit] = std::max(from[unit], from[before] + forwards_.length[before] + lag);
+        if (from[before] != Heads::kUnknown)
+          from[unit] = std::max(from[unit], from[before] + forwards_.length[before] + lag);
       }
     Int128 result = 0;
     for (std::uint32_t c : forwards_.classes_of[limit.device])

@@ -179,6 +179,88 @@ TEST_CASE("several chunks a device: never above the optimum of every order") {
   CHECK(tally.cases >= 100);
 }
 
+/// The best of some orders made at random, each op as early as it can be; as good as nothing if none was possible.
+test::Optimum some_orders(const bounds::Instance& data, const std::vector<test::SmallLimit>& limits, int tries,
+                          std::mt19937_64& random) {
+  test::Optimum result;
+  std::vector<std::vector<std::uint32_t>> before(data.size());
+  for (const bounds::Arc& arc : data.arcs) before[arc.to].push_back(arc.from);
+  for (int round = 0; round < tries; ++round) {
+    std::vector<Ticks> end(data.size(), -1);
+    std::vector<Ticks> now(data.devices(), 0), first(data.devices(), -1);
+    std::vector<std::int64_t> held(data.devices(), 0);
+    std::uint32_t done = 0;
+    for (;;) {
+      std::uint32_t best = UINT32_MAX;
+      Ticks best_start = 0;
+      for (std::uint32_t unit = 0; unit < data.size(); ++unit) {
+        const std::uint32_t d = data.device(unit);
+        if (end[unit] >= 0) continue;
+        if (!limits.empty() && limits[d].taken[unit] > 0 && held[d] + limits[d].taken[unit] > limits[d].most) continue;
+        Ticks start = now[d];
+        bool ready = true;
+        for (const bounds::Arc& arc : data.arcs)
+          if (arc.to == unit) {
+            ready = ready && end[arc.from] >= 0;
+            start = std::max(start, end[arc.from] + arc.lag);
+          }
+        if (!ready) continue;
+        if (best == UINT32_MAX || start < best_start || (start == best_start && random() % 2 == 0) || random() % 32 == 0) {
+          best = unit;
+          best_start = start;
+        }
+      }
+      if (best == UINT32_MAX) break;
+      const std::uint32_t d = data.device(best);
+      end[best] = now[d] = best_start + data.length[best];
+      if (first[d] < 0) first[d] = best_start;
+      if (!limits.empty()) held[d] += limits[d].taken[best] - limits[d].given[best];
+      ++done;
+    }
+    if (done < data.size()) continue;
+    ++result.orders;
+    Ticks span = 0;
+    for (std::uint32_t d = 0; d < data.devices(); ++d) span = std::max(span, now[d] - first[d]);
+    result.makespan = std::min(result.makespan, *std::max_element(now.begin(), now.end()));
+    result.span = std::min(result.span, span);
+  }
+  return result;
+}
+
+TEST_CASE("larger cases, as a loop and as a V: never above the best of some orders") {
+  std::mt19937_64 random(29);
+  int found = 0;
+  for (int round = 0; round < 120; ++round) {
+    CAPTURE(round);
+    const auto upto = [&](std::uint64_t low, std::uint64_t high) {
+      return static_cast<std::uint32_t>(low + random() % (high - low + 1));
+    };
+    const std::uint32_t devices = upto(1, 3), chunks = upto(1, 3), microbatches = upto(2, 5);
+    Schedule schedule = test::training(devices, chunks, microbatches);
+    set_random_costs(schedule, random, random() % 2 == 0);
+    if (random() % 2 == 0)
+      for (std::uint32_t op = 0; op < schedule.ops.size(); ++op) {
+        const std::uint32_t s = schedule.ops.stage(OpId(op));
+        const std::uint32_t at = s % (2 * devices);
+        schedule.device_of[op] = static_cast<std::uint16_t>(at < devices ? at : 2 * devices - 1 - at);
+      }
+    const bool split = random() % 4 != 0;
+    const Memory memory = random() % 2 == 0 ? Memory::Whole : Memory::Halves;
+    const Rational limit = upto(chunks, 2 * devices * chunks);
+    set_limit(schedule, memory, limit);
+    const Table table = some_order(schedule, split);
+    const Costs costs = costs_of(schedule);
+    const bounds::Instance data = bounds::make_instance(schedule, table, costs, bounds::Alike::No);
+    const test::Optimum best = some_orders(data, small_limits(schedule, table, memory, limit), 60, random);
+    if (best.orders == 0) continue;
+    ++found;
+    const LowerBound bound = lower_bound(schedule, table, costs);
+    CHECK(bound.makespan <= best.makespan);
+    CHECK(bound.span <= best.span);
+  }
+  CHECK(found > 80);
+}
+
 TEST_CASE("even stages, F=18.5 I=18.1 W=9.3 message=0.6 ms: the bounds that zero bubble meets") {
   // Zero-bubble costs of arXiv:2401.10241, rounded; makespans in units of 0.1 ms.
   struct Row {
