@@ -33,6 +33,8 @@ void ScheduleOptions::add_to(CLI::App& command) {
   command.add_option("-D", definitions, "a parameter of all files")->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("--cost", cost, "costs in place of the file's, as F=18522,I=18086/3,message=601")
       ->type_name("NAME=VALUE,...");
+  command.add_option("--costs", costs, "a file of measured costs in place of the schedule's own (TOML)")
+      ->type_name("FILE");
 }
 
 CLI::Validator between(double least, double most) {

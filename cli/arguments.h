@@ -28,6 +28,8 @@ struct ScheduleOptions {
   std::vector<std::string> words;
   std::vector<std::string> definitions;
   std::string cost;
+  /// A costs file.
+  std::string costs;
 
   void add_to(CLI::App& command);
 };

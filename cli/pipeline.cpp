@@ -11,9 +11,11 @@
 #include "compiler/render.h"
 #include "compiler/verify.h"
 #include "compiler/weights.h"
+#include "scheduler/costs_file.h"
 #include "scheduler/order/order.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "scheduler/toml.h"
 
 namespace stave {
 namespace {
@@ -69,9 +71,19 @@ Result<Outcome> rejected(const Built& built, const Loaded& loaded) {
   return Outcome::Rejected;
 }
 
+/// The prices that the options name; what is wrong with them is said in the sink, and nothing is compiled then.
+Result<void> read_prices(Loaded& into, const ScheduleOptions& options) {
+  if (options.costs.empty()) return {};
+  const Result<SourceId> source = read_toml_source(into.sources, options.costs);
+  if (!source) return source.failure();
+  into.prices = read_costs_file(into.sources, source.value(), into.sink);
+  if (into.prices == nullptr) into.compiled.reset();
+  return {};
+}
+
 }  // namespace
 
-Result<Loaded> load(const std::string& file, const std::string& cost) {
+Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
   Loaded result;
   result.file = file;
   const Result<SourceId> source = read_source(result.sources, file);
@@ -80,9 +92,10 @@ Result<Loaded> load(const std::string& file, const std::string& cost) {
   result.is_csv = looks_like_csv(file, result.sources[result.source].text);
   result.compiled = result.is_csv ? compile_csv(result.sources, result.source, result.sink)
                                   : compile(result.sources, result.source, result.sink);
-  if (!result.compiled || cost.empty()) return result;
+  if (const Result<void> read = read_prices(result, options); !read) return read.failure();
+  if (!result.compiled || options.cost.empty()) return result;
   Diagnostics wrong;
-  const SourceId argument = result.sources.add("--cost", cost);
+  const SourceId argument = result.sources.add("--cost", options.cost);
   result.compiled = override_costs(*result.compiled, result.sources, argument, wrong);
   if (!result.compiled) return wrong_costs(result.sources, wrong);
   result.costs = argument;
@@ -101,7 +114,7 @@ Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& param
 
 Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step) {
   if (!loaded.ok()) return Outcome::Rejected;
-  Expanded expanded = expand(*loaded.compiled, arguments, into.sink);
+  Expanded expanded = expand(*loaded.compiled, arguments, into.sink, loaded.prices.get());
   if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
   if (expanded.outcome == Outcome::Rejected) return rejected(into, loaded);
   if (expanded.outcome != Outcome::Done) return expanded.outcome;
@@ -136,7 +149,7 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step) {
   const ScheduleArgument& schedule = schedules.value()[0];
   const Result<std::vector<Argument>> arguments = read_arguments(schedule.parameters);
   if (!arguments) return fail(arguments.failure().message);
-  Result<Loaded> loaded = load(schedule.file, options.cost);
+  Result<Loaded> loaded = load(schedule.file, options);
   if (!loaded) return fail(loaded.failure().message);
   into.loaded = std::move(*loaded);
   print_diagnostics(into.loaded.sources, into.loaded.sink);

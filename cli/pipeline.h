@@ -2,6 +2,7 @@
 // Every command goes this way; what it prints of it is its own.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "compiler/arguments.h"
 #include "compiler/compile.h"
 #include "compiler/diagnostics.h"
+#include "compiler/prices.h"
 #include "compiler/schedule.h"
 #include "compiler/source.h"
 #include "core/program.h"
@@ -32,6 +34,8 @@ struct Loaded {
   SourceId source;
   /// The argument of --cost, if there was one.
   std::optional<SourceId> costs;
+  /// Prices in place of the file's own; null if there are none.
+  std::shared_ptr<const Prices> prices;
   bool is_csv = false;
 
   /// As it is shown: "<stdin>" for standard input.
@@ -40,9 +44,9 @@ struct Loaded {
   bool ok() const { return compiled.has_value(); }
 };
 
-/// Reads a file and the costs that replace its own. What is wrong with the text is in the result's sink.
-/// Errors: a file that cannot be read; costs that cannot be read, or of something that has none.
-Result<Loaded> load(const std::string& file, const std::string& cost);
+/// Reads a schedule and what the options say of its costs. What is wrong with the text of a file, of costs too, is in the
+/// result's sink. Errors: a file that cannot be read; a `--cost` that cannot be, or is of something that has none.
+Result<Loaded> load(const std::string& file, const ScheduleOptions& options);
 
 /// How far to go.
 enum class Step : std::uint8_t {

@@ -90,6 +90,14 @@ inline constexpr Kind kKinds[] = {
     {"csv-communication", "a CSV table with sends and receives"},
     {"csv-old-letters", "a CSV table with the letters of PyTorch before late 2024"},
     {"csv-stage", "a stage in the rows of two devices of a CSV table, or in none"},
+    // Reading costs, clusters and models.
+    {"costs-mismatch", "a costs file that does not fit the schedule"},
+    {"toml-key", "a key that a TOML table does not have"},
+    {"toml-missing", "a key that a TOML table needs"},
+    {"toml-syntax", "text that is no TOML"},
+    {"toml-type", "a TOML value of another type than its key takes"},
+    {"toml-unit", "a quantity without a unit, or with one that is not its own"},
+    {"toml-value", "a TOML value outside its range"},
     // Proving the table and its program.
     {"backward-before-forward", "a backward that stands before its own forward on a device"},
     {"deadlock", "a program whose sends and receives wait for each other"},
