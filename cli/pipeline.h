@@ -21,6 +21,7 @@
 #include "core/timeline.h"
 #include "scheduler/analysis.h"
 #include "scheduler/costs.h"
+#include "scheduler/model_prices.h"
 
 namespace stave {
 
@@ -36,6 +37,8 @@ struct Loaded {
   std::optional<SourceId> costs;
   /// Prices in place of the file's own; null if there are none.
   std::shared_ptr<const Prices> prices;
+  /// Of them those of a model on a cluster; null without.
+  std::shared_ptr<const ModelPrices> machine;
   bool is_csv = false;
 
   /// As it is shown: "<stdin>" for standard input.
@@ -47,6 +50,17 @@ struct Loaded {
 /// Reads a schedule and what the options say of its costs. What is wrong with the text of a file, of costs too, is in the
 /// result's sink. Errors: a file that cannot be read; a `--cost` that cannot be, or is of something that has none.
 Result<Loaded> load(const std::string& file, const ScheduleOptions& options);
+
+/// A cluster and a model, and the place of each device; null where a file is wrong.
+struct Machine {
+  std::shared_ptr<const Cluster> cluster;
+  std::shared_ptr<const Model> model;
+  std::vector<std::uint32_t> map;
+};
+
+/// Reads `--cluster`, `--model` and `--map`. What is wrong in the files goes to the sink. Errors: one without the other, a
+/// file that cannot be read, a map that is none.
+Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, Diagnostics& sink);
 
 /// How far to go.
 enum class Step : std::uint8_t {

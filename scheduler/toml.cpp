@@ -199,7 +199,7 @@ bool has_kind(const TomlMember& member, TomlValue::Kind kind, Diagnostics& sink)
 }  // namespace
 
 const TomlMember* TomlReader::find(std::string_view key) {
-  known_.emplace_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
   for (std::size_t i = 0; i < table_.members.size(); ++i)
     if (table_.members[i].key == key) {
       asked_[i] = true;
