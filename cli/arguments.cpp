@@ -33,6 +33,43 @@ void ScheduleOptions::add_to(CLI::App& command) {
   command.add_option("-D", definitions, "a parameter of all files")->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("--cost", cost, "costs in place of the file's, as F=18522,I=18086/3,message=601")
       ->type_name("NAME=VALUE,...");
+  command.add_option("--costs", costs, "a file of measured costs in place of the schedule's own (TOML)")
+      ->type_name("FILE");
+  command.add_option("--cluster", cluster, "the machine to price it on (TOML, or a name of the library); with --model")
+      ->type_name("FILE");
+  command.add_option("--model", model, "what is trained (TOML, or a name of the library); with --cluster")
+      ->type_name("FILE");
+  command.add_option("--map", map, "the place on the cluster of each device, as 0,1,4,5 or 0..4,8..12; in order without")
+      ->type_name("LIST");
+}
+
+Result<std::vector<std::uint32_t>> read_map(const std::string& text) {
+  const Failure wrong{fmt::format("--map takes places, as 0,1,4,5 or 0..4,8..12, and not `{}`", text)};
+  std::vector<std::uint32_t> result;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    std::uint32_t first = 0;
+    const auto [rest, error] = std::from_chars(at, end, first);
+    if (error != std::errc() || first >= kMostPlaces) return wrong;
+    std::uint32_t last = first + 1;
+    at = rest;
+    if (end - at > 2 && at[0] == '.' && at[1] == '.') {
+      const auto [behind, other_error] = std::from_chars(at + 2, end, last);
+      if (other_error != std::errc() || last > kMostPlaces || last <= first) return wrong;
+      at = behind;
+    }
+    if (result.size() + (last - first) > kMostPlaces) return wrong;
+    for (; first < last; ++first) result.push_back(first);
+    if (at == end) break;
+    if (*at != ',' || at + 1 == end) return wrong;
+    ++at;
+  }
+  std::vector<std::uint32_t> sorted = result;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    return Failure{fmt::format("--map puts two devices on place {}", *twice)};
+  return result;
 }
 
 CLI::Validator between(double least, double most) {

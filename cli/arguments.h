@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,20 @@ struct ScheduleOptions {
   std::vector<std::string> words;
   std::vector<std::string> definitions;
   std::string cost;
+  /// A costs file; a cluster and a model, which come together; and which device sits where on it.
+  std::string costs;
+  std::string cluster;
+  std::string model;
+  std::string map;
 
   void add_to(CLI::App& command);
 };
+
+/// Places are below this.
+inline constexpr std::uint32_t kMostPlaces = 1u << 20;
+
+/// The places of `--map`: numbers and ranges, the last of a range not included. Errors: no such list, a place twice.
+Result<std::vector<std::uint32_t>> read_map(const std::string& text);
 
 /// Errors: no file, no such name in the library, a second file where only one is taken, a name given twice (also once by
 /// `-D`), a word that is no NAME=VALUE.

@@ -45,7 +45,7 @@ class Checks {
   Result<void> check(const ScheduleArgument& schedule, const std::vector<Range>& ranges) {
     const Result<std::vector<Argument>> arguments = read_arguments(schedule.parameters);
     if (!arguments) return arguments.failure();
-    const Result<Loaded> read = load(schedule.file, arguments_.schedules.cost);
+    const Result<Loaded> read = load(schedule.file, arguments_.schedules);
     if (!read) return read.failure();
     const Loaded& loaded = read.value();
     if (!ranges.empty() && loaded.ok()) return grid(loaded, arguments.value(), ranges);

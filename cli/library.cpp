@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -47,14 +48,23 @@ std::string shown(const fs::path& path) {
   return relative.empty() || *relative.begin() == ".." ? path.string() : relative.string();
 }
 
-/// Names in the library. Errors: a folder that cannot be read.
-Result<std::vector<std::string>> names_of(const std::string& folder) {
+/// Where each part of the library is, and what one of its files is called.
+struct PartOfLibrary {
+  std::string_view folder;
+  std::string_view suffix;
+  std::string_view one;
+};
+constexpr std::array<PartOfLibrary, 3> kParts = {
+    {{"", kSuffix, "schedule"}, {"clusters", ".toml", "cluster"}, {"models", ".toml", "model"}}};
+
+/// Names in a part of the library. Errors: a folder that cannot be read.
+Result<std::vector<std::string>> names_of(const std::string& folder, std::string_view suffix) {
   std::vector<std::string> result;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string file = at->path().filename().string();
-    if (file.size() > kSuffix.size() && file.ends_with(kSuffix) && file[0] != '.')
-      result.push_back(file.substr(0, file.size() - kSuffix.size()));
+    if (file.size() > suffix.size() && file.ends_with(suffix) && file[0] != '.')
+      result.push_back(file.substr(0, file.size() - suffix.size()));
   }
   if (error) return Failure{fmt::format("cannot read the library `{}`: {}", folder, error.message())};
   std::sort(result.begin(), result.end());
@@ -113,7 +123,7 @@ std::string library_folder() {
 
 Result<std::vector<LibraryFile>> read_library() {
   const std::string folder = library_folder();
-  const Result<std::vector<std::string>> names = names_of(folder);
+  const Result<std::vector<std::string>> names = names_of(folder, kSuffix);
   if (!names) return names.failure();
   std::vector<LibraryFile> result;
   for (const std::string& name : names.value()) {
@@ -126,21 +136,26 @@ Result<std::vector<LibraryFile>> read_library() {
   return result;
 }
 
-Result<std::string> find_schedule(const std::string& word) {
+Result<std::string> find_in_library(const std::string& word, LibraryPart part) {
   if (word.empty() || word == "-" || word.find_first_of("/.") != std::string::npos) return word;
   std::error_code ignored;
   const bool exists = fs::exists(word, ignored);
   if (exists && !fs::is_directory(word, ignored)) return word;
-  const std::string folder = library_folder();
-  const Result<std::vector<std::string>> names = names_of(folder);
+  const PartOfLibrary& about = kParts[static_cast<std::size_t>(part)];
+  const std::string folder = (fs::path(library_folder()) / about.folder).string();
+  const Result<std::vector<std::string>> names = names_of(folder, about.suffix);
   if (names && std::binary_search(names.value().begin(), names.value().end(), word))
-    return shown(fs::path(folder) / (word + std::string(kSuffix)));
+    return shown(fs::path(folder) / (word + std::string(about.suffix)));
   // Reading a folder says what is wrong.
   if (exists) return word;
   if (!names) return names.failure();
   const std::string_view nearest = nearest_name(word, {names.value().begin(), names.value().end()});
-  return Failure{fmt::format("`{}` is no file, and no schedule of the library is called so{}\nstave list prints the library",
-                             word, nearest.empty() ? "" : fmt::format("; did you mean `{}`?", nearest))};
+  std::string hint = nearest.empty() ? "" : fmt::format("; did you mean `{}`?", nearest);
+  if (part == LibraryPart::Schedules)
+    hint += "\nstave list prints the library";
+  else if (nearest.empty())
+    hint += fmt::format("; it has {}", fmt::join(names.value(), ", "));
+  return Failure{fmt::format("`{}` is no file, and no {} of the library is called so{}", word, about.one, hint)};
 }
 
 }  // namespace stave

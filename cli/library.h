@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,14 @@ std::string library_folder();
 /// The library by rising name. Errors: a folder or a file that cannot be read.
 Result<std::vector<LibraryFile>> read_library();
 
-/// The file that a command line means: a word without `/` and `.` that is no file is a name of the library.
+/// The folders of the library: schedules, and the TOML files of clusters and of models.
+enum class LibraryPart : std::uint8_t { Schedules, Clusters, Models };
+
+/// The file that a command line means: a word without `/` and `.` that is no file is a name of that part of the library.
 /// Errors: no such name, with the nearest one.
-Result<std::string> find_schedule(const std::string& word);
+Result<std::string> find_in_library(const std::string& word, LibraryPart part);
+inline Result<std::string> find_schedule(const std::string& word) {
+  return find_in_library(word, LibraryPart::Schedules);
+}
 
 }  // namespace stave

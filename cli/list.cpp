@@ -182,7 +182,7 @@ Exit list(const ListArguments& arguments) {
     Entry entry{std::move(file), {}, {}};
     entry.header = read_header(entry.file.text);
     if (arguments.table) {
-      const Result<Loaded> loaded = load(entry.file.path, "");
+      const Result<Loaded> loaded = load(entry.file.path, {});
       if (!loaded) return fail(loaded.failure().message);
       print_diagnostics(loaded.value().sources, loaded.value().sink);
       if (!loaded.value().ok()) return Exit::Rejected;

@@ -1,5 +1,7 @@
 #include "cli/pipeline.h"
 
+#include "cli/library.h"
+
 #include <fmt/format.h>
 
 #include <utility>
@@ -11,9 +13,12 @@
 #include "compiler/render.h"
 #include "compiler/verify.h"
 #include "compiler/weights.h"
+#include "scheduler/cluster.h"
+#include "scheduler/costs_file.h"
 #include "scheduler/order/order.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "scheduler/toml.h"
 
 namespace stave {
 namespace {
@@ -69,9 +74,53 @@ Result<Outcome> rejected(const Built& built, const Loaded& loaded) {
   return Outcome::Rejected;
 }
 
+/// The prices that the options name; what is wrong with them is said in the sink, and nothing is compiled then.
+Result<void> read_prices(Loaded& into, const ScheduleOptions& options) {
+  const bool machine = !options.cluster.empty() || !options.model.empty();
+  if (machine) {
+    Result<Machine> read = read_machine(into.sources, options, into.sink);
+    if (!read) return read.failure();
+    if (read->cluster != nullptr && read->model != nullptr)
+      into.machine = std::make_shared<ModelPrices>(read->model, read->cluster, read->map);
+    into.prices = into.machine;
+  } else if (!options.map.empty()) {
+    return Failure{"--map says where devices sit on a cluster: it comes with --cluster"};
+  }
+  if (!options.costs.empty()) {
+    const Result<SourceId> source = read_toml_source(into.sources, options.costs);
+    if (!source) return source.failure();
+    into.prices = read_costs_file(into.sources, source.value(), into.sink, into.prices);
+  }
+  if (into.sink.has_errors()) into.compiled.reset();
+  return {};
+}
+
 }  // namespace
 
-Result<Loaded> load(const std::string& file, const std::string& cost) {
+Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, Diagnostics& sink) {
+  if (options.cluster.empty()) return Failure{"--model comes with --cluster: what a model takes depends on the machine"};
+  if (options.model.empty()) return Failure{"--cluster comes with --model: a machine has no costs without what it works on"};
+  Machine result;
+  Result<std::vector<std::uint32_t>> map = read_map(options.map);
+  if (!map) return map.failure();
+  result.map = std::move(*map);
+  const auto source_of = [&](const std::string& word, LibraryPart part) -> Result<SourceId> {
+    const Result<std::string> file = find_in_library(word, part);
+    if (!file) return file.failure();
+    return read_toml_source(sources, file.value());
+  };
+  const Result<SourceId> cluster = source_of(options.cluster, LibraryPart::Clusters);
+  if (!cluster) return cluster.failure();
+  const Result<SourceId> model = source_of(options.model, LibraryPart::Models);
+  if (!model) return model.failure();
+  if (std::optional<Cluster> read = read_cluster(sources, cluster.value(), sink))
+    result.cluster = std::make_shared<const Cluster>(std::move(*read));
+  if (std::optional<Model> read = read_model(sources, model.value(), sink))
+    result.model = std::make_shared<const Model>(std::move(*read));
+  return result;
+}
+
+Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
   Loaded result;
   result.file = file;
   const Result<SourceId> source = read_source(result.sources, file);
@@ -80,9 +129,10 @@ Result<Loaded> load(const std::string& file, const std::string& cost) {
   result.is_csv = looks_like_csv(file, result.sources[result.source].text);
   result.compiled = result.is_csv ? compile_csv(result.sources, result.source, result.sink)
                                   : compile(result.sources, result.source, result.sink);
-  if (!result.compiled || cost.empty()) return result;
+  if (const Result<void> read = read_prices(result, options); !read) return read.failure();
+  if (!result.compiled || options.cost.empty()) return result;
   Diagnostics wrong;
-  const SourceId argument = result.sources.add("--cost", cost);
+  const SourceId argument = result.sources.add("--cost", options.cost);
   result.compiled = override_costs(*result.compiled, result.sources, argument, wrong);
   if (!result.compiled) return wrong_costs(result.sources, wrong);
   result.costs = argument;
@@ -101,7 +151,7 @@ Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& param
 
 Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step) {
   if (!loaded.ok()) return Outcome::Rejected;
-  Expanded expanded = expand(*loaded.compiled, arguments, into.sink);
+  Expanded expanded = expand(*loaded.compiled, arguments, into.sink, loaded.prices.get());
   if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
   if (expanded.outcome == Outcome::Rejected) return rejected(into, loaded);
   if (expanded.outcome != Outcome::Done) return expanded.outcome;
@@ -126,6 +176,9 @@ Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argum
   into.timeline = simulate(*into.program, *into.costs);
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);
   if (into.sink.has_errors()) return Outcome::Rejected;
+  if (loaded.machine != nullptr && into.report->peak_memory &&
+      !loaded.machine->verify(*into.schedule, *into.program, *into.timeline, *into.report->peak_memory, into.sink))
+    return Outcome::Rejected;
   try_all_expects(into, loaded.sources);
   return Outcome::Done;
 }
@@ -136,7 +189,7 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step) {
   const ScheduleArgument& schedule = schedules.value()[0];
   const Result<std::vector<Argument>> arguments = read_arguments(schedule.parameters);
   if (!arguments) return fail(arguments.failure().message);
-  Result<Loaded> loaded = load(schedule.file, options.cost);
+  Result<Loaded> loaded = load(schedule.file, options);
   if (!loaded) return fail(loaded.failure().message);
   into.loaded = std::move(*loaded);
   print_diagnostics(into.loaded.sources, into.loaded.sink);

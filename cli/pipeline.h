@@ -2,6 +2,7 @@
 // Every command goes this way; what it prints of it is its own.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "compiler/arguments.h"
 #include "compiler/compile.h"
 #include "compiler/diagnostics.h"
+#include "compiler/prices.h"
 #include "compiler/schedule.h"
 #include "compiler/source.h"
 #include "core/program.h"
@@ -19,6 +21,7 @@
 #include "core/timeline.h"
 #include "scheduler/analysis.h"
 #include "scheduler/costs.h"
+#include "scheduler/model_prices.h"
 
 namespace stave {
 
@@ -32,6 +35,10 @@ struct Loaded {
   SourceId source;
   /// The argument of --cost, if there was one.
   std::optional<SourceId> costs;
+  /// Prices in place of the file's own; null if there are none.
+  std::shared_ptr<const Prices> prices;
+  /// Of them those of a model on a cluster; null without.
+  std::shared_ptr<const ModelPrices> machine;
   bool is_csv = false;
 
   /// As it is shown: "<stdin>" for standard input.
@@ -40,9 +47,20 @@ struct Loaded {
   bool ok() const { return compiled.has_value(); }
 };
 
-/// Reads a file and the costs that replace its own. What is wrong with the text is in the result's sink.
-/// Errors: a file that cannot be read; costs that cannot be read, or of something that has none.
-Result<Loaded> load(const std::string& file, const std::string& cost);
+/// Reads a schedule and what the options say of its costs. What is wrong with the text of a file, of costs too, is in the
+/// result's sink. Errors: a file that cannot be read; a `--cost` that cannot be, or is of something that has none.
+Result<Loaded> load(const std::string& file, const ScheduleOptions& options);
+
+/// A cluster and a model, and the place of each device; null where a file is wrong.
+struct Machine {
+  std::shared_ptr<const Cluster> cluster;
+  std::shared_ptr<const Model> model;
+  std::vector<std::uint32_t> map;
+};
+
+/// Reads `--cluster`, `--model` and `--map`. What is wrong in the files goes to the sink. Errors: one without the other, a
+/// file that cannot be read, a map that is none.
+Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, Diagnostics& sink);
 
 /// How far to go.
 enum class Step : std::uint8_t {

@@ -40,6 +40,7 @@ void set_pairs(const Table& table, Costs& costs, const Length& length) {
 Result<Costs> costs_in_ns(const Program& program, const Costs& costs, double unit_ns) {
   Costs result = costs;
   result.ticks_per_unit = 1000;
+  result.unit.clear();
   const double scale = unit_ns / static_cast<double>(costs.ticks_per_unit);
   bool fits = true;
   const auto convert = [&](Ticks& ticks) {

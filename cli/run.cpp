@@ -74,7 +74,9 @@ class Training {
     if (const Result<void> made = make_workload(); !made) return fail(made.failure().message);
     choose_clock();
     if (const Result<void> made = make_reference(); !made) return fail(made.failure().message);
-    const Result<Costs> costs = costs_in_ns(*built_.program, *built_.costs, arguments_.unit_ms * 1e6);
+    const std::int64_t known_ns = built_.costs ? ns_of_unit(built_.costs->unit) : 0;
+    const double unit_ns = known_ns > 0 ? static_cast<double>(known_ns) : arguments_.unit_ms * 1e6;
+    const Result<Costs> costs = costs_in_ns(*built_.program, *built_.costs, unit_ns);
     if (!costs) return fail(costs.failure().message);
     costs_ns_ = costs.value();
     options_.cost_ns = node_costs(*built_.program, costs_ns_);
@@ -511,7 +513,7 @@ CLI::App* add_run(CLI::App& app, Exit& exit) {
       ->check(CLI::IsMember({"auto", "wall", "virtual"}))
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--unit-ms", arguments->unit_ms, "what one unit of the costs is, for sleeps and messages, in ms")
+  command->add_option("--unit-ms", arguments->unit_ms, "what one unit of the costs is, for sleeps and messages, in ms, where a\ncosts file does not say")
       ->check(between(1e-6, 1e6))
       ->type_name("X")
       ->capture_default_str();

@@ -270,6 +270,8 @@ struct Code {
   std::vector<std::string> payloads = {""};
   std::vector<OnDeviceCode> devices;
   std::vector<ValueCode> costs;
+  /// Of `costs`, how many are the file's own; the rest are a command line's.
+  std::size_t own_costs = SIZE_MAX;
   std::vector<ValueCode> memory;
   std::vector<ValueCode> freezes;
   std::vector<RequireCode> requires_;

@@ -1,5 +1,7 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
+
 #include "compiler/check.h"
 #include "compiler/code.h"
 #include "compiler/parse.h"
@@ -39,6 +41,7 @@ std::optional<Compiled> override_costs(const Compiled& compiled, const Sources& 
   const std::optional<std::vector<ValueLine>> lines = parse_costs(sources, argument, ast, sink);
   if (!lines) return std::nullopt;
   auto code = std::make_shared<Code>(*compiled.code);
+  code->own_costs = std::min(code->own_costs, code->costs.size());
   if (!check_costs(ast, *lines, *code, sink)) return std::nullopt;
   return Compiled{std::move(code)};
 }

@@ -15,6 +15,7 @@
 namespace stave {
 
 struct Code;
+class Prices;
 
 /// A file, parsed and checked: to be expanded any number of times.
 struct Compiled {
@@ -51,7 +52,8 @@ struct Expanded {
   Failure failure;
 };
 
-/// The schedule under these parameters. Cost: under 100 ns an op.
-Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments, Diagnostics& sink);
+/// The schedule under these parameters, and these prices, if there are any. Cost: under 100 ns an op.
+Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments, Diagnostics& sink,
+                const Prices* prices = nullptr);
 
 }  // namespace stave

@@ -81,13 +81,17 @@ void write_orders(Evaluator& evaluator, Expansion& expansion, Schedule& schedule
   for (std::uint32_t k = 0; k < run.size(); ++k) {
     if (!run[k] || schedule.costs.duration[KindId(k)].given()) continue;
     const OpCode& op = evaluator.code().ops[k];
-    evaluator.fail("no-cost", op.name_span, fmt::format("`{}` has no cost", op.name), "declared here");
+    evaluator.fail("no-cost", op.name_span,
+                   schedule.costs.priced_pairs ? fmt::format("`{}` runs, and the costs given have none for it", op.name)
+                                               : fmt::format("`{}` has no cost", op.name),
+                   "declared here");
   }
 }
 
 }  // namespace
 
-Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments, Diagnostics& sink) {
+Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments, Diagnostics& sink,
+                const Prices* prices) {
   const Code& code = *compiled.code;
   Expanded result;
   if (std::optional<Failure> failure = unknown_argument(code, arguments)) {
@@ -123,7 +127,7 @@ Expanded expand(const Compiled& compiled, const std::vector<Argument>& arguments
     schedule.ops = world.ops;
     schedule.exists = world.exists;
     schedule.device_of = devices_of_ops(world);
-    schedule.costs = price_lines(evaluator, world);
+    schedule.costs = price_lines(evaluator, world, schedule, prices);
     write_orders(evaluator, *expansion, schedule);
     schedule.costs.pairs = pair_costs(evaluator, world, schedule.costs, schedule.orders);
     schedule.needs = find_needs(evaluator, world);

@@ -53,6 +53,7 @@ class Asked : public Letters {
   void not_one_number(const std::string& name, Span) override {
     throw Skip{fmt::format("the cost of `{}` is not one number", name)};
   }
+  void no_cost(const std::string& name, Span) override { throw Skip{fmt::format("`{}` has no cost", name)}; }
 
  private:
   const Schedule& schedule_;

@@ -25,7 +25,9 @@ class Pairs {
     result.first = first;
     result.second = second;
     if (line == nullptr) {
-      const std::optional<Rational> sum = add(costs_.duration[a.kind][a], costs_.duration[b.kind][b]);
+      const std::optional<Rational> priced = pair_price(costs_, a.kind.value, b.kind.value);
+      const std::optional<Rational> sum =
+          priced ? priced : add(costs_.duration[a.kind][a], costs_.duration[b.kind][b]);
       if (!sum)
         evaluator_.fail("overflow", evaluator_.code().ops[a.kind.value].name_span, "the sum of two costs does not fit");
       result.duration = *sum;
@@ -52,11 +54,7 @@ class Pairs {
   /// The last line for two kinds, in either order; null if there is none.
   const ValueCode* find(std::uint32_t a, std::uint32_t b) {
     const auto [known, is_new] = lines_.insert({{a, b}, nullptr});
-    if (!is_new) return known->second;
-    for (const ValueCode& line : evaluator_.code().costs)
-      if (line.target == ValueCode::Target::Pair &&
-          ((line.op == a && line.other == b) || (line.op == b && line.other == a)))
-        known->second = &line;
+    if (is_new) known->second = pair_line(evaluator_.code(), costs_, a, b);
     return known->second;
   }
 

@@ -28,7 +28,7 @@ class Lines {
  public:
   Lines(Evaluator& evaluator, const World& world) : evaluator_(evaluator), world_(world), code_(evaluator.code()) {}
 
-  CostSet all() {
+  CostSet all(const Schedule& schedule, const Prices* prices) {
     const std::size_t kinds = world_.ops.kinds().size();
     result_.duration.resize(kinds);
     result_.memory_taken.resize(kinds);
@@ -38,11 +38,17 @@ class Lines {
     result_.message_span.resize(code_.payloads.size());
     Letters letters(evaluator_, world_, result_);
     evaluator_.speak(&letters);
-    for (const ValueCode& line : code_.costs) cost(line);
-    evaluator_.speak(nullptr);
+    const std::size_t own = std::min(code_.own_costs, code_.costs.size());
+    for (std::size_t i = 0; i < own; ++i) cost(code_.costs[i]);
     result_.weights.assign(evaluator_.stages(), 0);
     std::vector<bool> has_memory(kinds, false);
     for (const ValueCode& line : code_.memory) memory(line, has_memory);
+    if (prices != nullptr) {
+      result_.priced_pairs.emplace();
+      if (!prices->apply(schedule, world_, result_, evaluator_.sink())) throw Stop{};
+    }
+    for (std::size_t i = own; i < code_.costs.size(); ++i) cost(code_.costs[i]);
+    evaluator_.speak(nullptr);
     freeze();
     for (std::uint32_t k = 0; k < kinds; ++k) fused(k, has_memory[k]);
     return std::move(result_);
@@ -370,11 +376,36 @@ class Lines {
 
 }  // namespace
 
-CostSet price_lines(Evaluator& evaluator, const World& world) { return Lines(evaluator, world).all(); }
+CostSet price_lines(Evaluator& evaluator, const World& world, const Schedule& schedule, const Prices* prices) {
+  return Lines(evaluator, world).all(schedule, prices);
+}
+
+const ValueCode* pair_line(const Code& code, const CostSet& costs, std::uint32_t op, std::uint32_t other) {
+  const std::size_t first = costs.priced_pairs ? std::min(code.own_costs, code.costs.size()) : 0;
+  for (std::size_t i = code.costs.size(); i-- > first;) {
+    const ValueCode& line = code.costs[i];
+    if (line.target == ValueCode::Target::Pair &&
+        ((line.op == op && line.other == other) || (line.op == other && line.other == op)))
+      return &line;
+  }
+  return nullptr;
+}
+
+std::optional<Rational> pair_price(const CostSet& costs, std::uint32_t op, std::uint32_t other) {
+  if (!costs.priced_pairs) return std::nullopt;
+  for (const KindPairCost& each : *costs.priced_pairs)
+    if ((each.first.value == op && each.second.value == other) || (each.first.value == other && each.second.value == op))
+      return each.duration;
+  return std::nullopt;
+}
 
 void Letters::not_one_number(const std::string& name, Span span) {
   evaluator_.fail("not-one-number", span, fmt::format("the cost of `{}` is not one number here", name),
                   "name its indices");
+}
+
+void Letters::no_cost(const std::string& name, Span span) {
+  evaluator_.fail("no-cost", span, fmt::format("`{}` has no cost yet", name));
 }
 
 Rational Letters::letter(std::uint32_t op, Span span) {
@@ -403,8 +434,7 @@ Rational Letters::cost(std::uint32_t op, const std::array<std::uint32_t, kMaxInd
 Rational Letters::sum_of_parts(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span,
                                bool one) {
   const std::vector<KindId>& parts = world_.ops.kinds()[KindId(op)].parts;
-  if (parts.empty())
-    evaluator_.fail("no-cost", span, fmt::format("`{}` has no cost yet", evaluator_.code().ops[op].name));
+  if (parts.empty()) no_cost(evaluator_.code().ops[op].name, span);
   Rational result;
   for (KindId part : parts) {
     const std::optional<Rational> next =
@@ -417,12 +447,9 @@ Rational Letters::sum_of_parts(std::uint32_t op, const std::array<std::uint32_t,
 
 Rational Letters::pair(std::uint32_t op, std::uint32_t other, Span span) {
   const Code& code = evaluator_.code();
-  const auto same = [&](const ValueCode& line) {
-    return line.target == ValueCode::Target::Pair &&
-           ((line.op == op && line.other == other) || (line.op == other && line.other == op));
-  };
-  const auto line = std::find_if(code.costs.rbegin(), code.costs.rend(), same);
-  if (line == code.costs.rend()) {
+  const ValueCode* const line = pair_line(code, costs_, op, other);
+  if (line == nullptr) {
+    if (const std::optional<Rational> priced = pair_price(costs_, op, other)) return *priced;
     const std::optional<Rational> sum = add(letter(op, span), letter(other, span));
     if (!sum) evaluator_.fail("overflow", span, "the sum of the costs does not fit");
     return *sum;

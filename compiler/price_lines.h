@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/evaluate.h"
+#include "compiler/prices.h"
 #include "compiler/schedule.h"
 #include "compiler/world.h"
 
@@ -12,7 +13,15 @@ namespace stave {
 /// A later line replaces an earlier one; a letter in a line stands for the cost of the lines above it. A fused op costs
 /// the sum of its parts, and takes and gives back what they do, unless a line says otherwise.
 /// Cost: an evaluation for each value of the indices that a line uses, so for every two devices. Errors: a diagnostic, and Stop.
-CostSet price_lines(Evaluator& evaluator, const World& world);
+///
+/// `prices`, if there are any, come after the file's own lines and before those of a command line; `schedule` is for
+/// them.
+CostSet price_lines(Evaluator& evaluator, const World& world, const Schedule& schedule, const Prices* prices);
+
+/// The last line in force for a pair of two kinds, in either order; null if there is none.
+const ValueCode* pair_line(const Code& code, const CostSet& costs, std::uint32_t op, std::uint32_t other);
+/// The price of a pair of two kinds that is no line's; none if there is none.
+std::optional<Rational> pair_price(const CostSet& costs, std::uint32_t op, std::uint32_t other);
 
 /// Costs that `expect` and cost lines ask for by the letter of an op: the one number that it has.
 class Letters : public Spoken {
@@ -31,6 +40,8 @@ class Letters : public Spoken {
  protected:
   /// Said of a letter, or of `message`, whose cost is not one number. Throws.
   [[noreturn]] virtual void not_one_number(const std::string& name, Span span);
+  /// Said of an op that has no cost. Throws.
+  [[noreturn]] virtual void no_cost(const std::string& name, Span span);
 
   Evaluator& evaluator_;
   const World& world_;

@@ -73,12 +73,23 @@ struct PairCost {
   Span span;
 };
 
+/// What an overlapped pair of two kinds costs, in either order.
+struct KindPairCost {
+  KindId first;
+  KindId second;
+  Rational duration;
+};
+
 /// What each kind costs and takes. Shape: one entry a kind.
 struct CostSet {
+  /// What a unit of time is called in print: "us"; empty if nothing says.
+  std::string unit;
   /// Duration, freezing included; a fused op has the sum of its parts unless given.
   IdVector<KindId, IndexedValues> duration;
   /// Of every overlapped pair that stands in the order, by rising first op.
   std::vector<PairCost> pairs;
+  /// Pairs that have a price in place of the file's lines for pairs; none where those lines hold.
+  std::optional<std::vector<KindPairCost>> priced_pairs;
   /// Between two ops that follow each other on a lane.
   SetupCosts<Rational> setups;
   /// Of a message between two devices, by payload (Schedule::payloads).
@@ -91,6 +102,9 @@ struct CostSet {
   IdVector<KindId, IndexedValues> memory_given;
   /// Weights of each stage, for each replica and version.
   std::vector<Rational> weights;
+  /// What a replica of each stage holds beside them, whatever the versions: gradients and the optimizer's state. Empty if
+  /// nothing.
+  std::vector<Rational> state;
   /// Share of a stage's parameters whose weight gradient is skipped, for each (stage, microbatch): [s * M + m]; empty
   /// without freezing.
   std::vector<Rational> freeze;

@@ -72,6 +72,15 @@ std::nullopt_t refuse(Diagnostics& sink, Span span, std::string why) {
 
 }  // namespace
 
+std::int64_t ns_of_unit(std::string_view unit) {
+  std::int64_t ns = 1000000000;
+  for (const std::string_view each : kTimeUnits) {
+    if (each == unit) return ns;
+    ns /= 1000;
+  }
+  return 0;
+}
+
 Ticks Costs::of_pair(OpId first) const {
   const auto found = std::lower_bound(pairs.begin(), pairs.end(), std::pair(first, Ticks(0)));
   STAVE_CHECK(found != pairs.end() && found->first == first, "an overlapped pair without a cost");
@@ -92,6 +101,7 @@ std::optional<Costs> make_costs(const Schedule& schedule, Diagnostics& sink) {
 
   Costs costs;
   costs.ticks_per_unit = tick.per_unit();
+  costs.unit = schedule.costs.unit;
   const auto in_ticks = [&](Rational value) {
     return Int128(value.numerator()) * (costs.ticks_per_unit / value.denominator());
   };

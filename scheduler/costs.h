@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,12 @@
 #include "core/ticks.h"
 
 namespace stave {
+
+/// Nanoseconds of a unit of time by its name, as costs files write it; 0 if it is none.
+std::int64_t ns_of_unit(std::string_view unit);
+
+/// Names of those units.
+inline constexpr std::array<std::string_view, 4> kTimeUnits = {"s", "ms", "us", "ns"};
 
 struct KindTicks {
   /// As IndexedValues.
@@ -34,6 +42,8 @@ struct KindTicks {
 struct Costs {
   /// The tick is the longest for which every cost is whole.
   Ticks ticks_per_unit = 1;
+  /// What a unit is called in print; empty if nothing says.
+  std::string unit;
   IdVector<KindId, KindTicks> kinds;
   MessageCosts<Ticks> message;
 

@@ -73,8 +73,12 @@ class WeightSizes {
  public:
   WeightSizes(const Schedule& schedule, const Program& program, const Scale& scale) : program_(program) {
     const auto& sizes = schedule.costs.weights;
-    if (std::any_of(sizes.begin(), sizes.end(), [](Rational size) { return size != Rational(0); }))
-      for (Rational size : sizes) sizes_.push_back(scale(size));
+    const auto& state = schedule.costs.state;
+    const auto some = [](Rational size) { return size != Rational(0); };
+    if (std::none_of(sizes.begin(), sizes.end(), some) && std::none_of(state.begin(), state.end(), some)) return;
+    for (Rational size : sizes) sizes_.push_back(scale(size));
+    for (Rational size : state) state_.push_back(scale(size));
+    state_.resize(sizes_.size(), 0);
   }
 
   /// What is held all the time; what comes and goes is added to `changes`.
@@ -127,13 +131,15 @@ class WeightSizes {
       }
     }
     for (std::size_t stage = 0; stage < resident.size(); ++stage)
-      if (resident[stage]) result += sizes_[stage];
+      if (resident[stage]) result += sizes_[stage] + state_[stage];
     return result;
   }
 
  private:
   const Program& program_;
   std::vector<Int128> sizes_;
+  /// Gradients and the optimizer's state.
+  std::vector<Int128> state_;
 };
 
 /// Where the file says what an op takes; none if it says nothing.
@@ -163,7 +169,8 @@ std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedu
   for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
     for (const IndexedValues& kind : *kinds)
       for (Rational value : kind.values) scale.add(value);
-  for (Rational value : costs.weights) scale.add(value);
+  for (const auto* sizes : {&costs.weights, &costs.state})
+    for (Rational value : *sizes) scale.add(value);
   if (!scale.fits())
     return refuse(schedule, sink, "the sizes of memory have no common denominator that fits into 64 bits");
   std::vector<KindSizes> taken;

@@ -1,5 +1,6 @@
 // Memory of each device over time, in the sizes of a schedule's `memory` lines: its ops take and give back as they
-// start and end, and the versions of weights that its ops still read are kept.
+// start and end, the versions of weights that its ops still read are kept, and with the weights of a stage its gradients and
+// the optimizer's state, where they have a size.
 #pragma once
 
 #include <cstdint>

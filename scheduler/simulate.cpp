@@ -12,6 +12,7 @@ Timeline simulate(const Program& program, const Costs& costs) {
   const Table& table = program.table;
   Timeline times;
   times.ticks_per_unit = costs.ticks_per_unit;
+  times.unit = costs.unit;
   times.start.resize(program.nodes());
   times.end.resize(program.nodes());
   const Lanes lanes(table);

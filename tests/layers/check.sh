@@ -49,6 +49,7 @@ only 'nlohmann/' 'cli/.*|visualize/.*|compiler/render.*'
 only 'fmt/' 'compiler/.*|scheduler/.*|visualize/.*|cli/.*'
 only 'boost/' 'compiler/.*|scheduler/.*'
 only 'oneapi/|dnnl' 'executor/cpu/.*'
+only 'toml\+\+' 'scheduler/toml\.cpp'
 
 # Such a glob is work for ninja at every launch, which then always has something to do.
 while IFS= read -r line; do
