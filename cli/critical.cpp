@@ -54,7 +54,7 @@ void for_each_op(const Built& built, std::uint32_t device, const Visit& visit) {
 }  // namespace
 
 std::string critical_text(const Built& built) {
-  const CriticalPath path = critical_path(*built.program, *built.timeline);
+  const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs);
   if (path.nodes.empty()) return "";
   std::vector<std::vector<std::string>> rows = {{"critical path", "time", "share", "count"}};
   add_rows(rows, built, path.kinds, "kinds", [](const KindBlame& part) { return part.name; });
@@ -64,7 +64,7 @@ std::string critical_text(const Built& built) {
     return fmt::format("link {} to {}", part.source.value, part.target.value);
   });
   std::string result = "\n" + aligned(rows);
-  const std::vector<Ticks> spare = slack(*built.program, *built.timeline);
+  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
   const auto end = spare.begin() + static_cast<std::ptrdiff_t>(built.program->table.size());
   result += fmt::format("{} of {} ops have no slack: each moment that one takes longer makes all of it longer\n",
                         std::count(spare.begin(), end, 0), built.program->table.size());
@@ -72,7 +72,7 @@ std::string critical_text(const Built& built) {
 }
 
 Json critical_json(const Built& built) {
-  const CriticalPath path = critical_path(*built.program, *built.timeline);
+  const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs);
   const auto part = [&](Json json, const Blame& blame) {
     json["time"] = time_json(*built.report, blame.time);
     json["count"] = blame.count;
@@ -88,7 +88,7 @@ Json critical_json(const Built& built) {
 }
 
 std::string slack_text(const Built& built) {
-  const std::vector<Ticks> spare = slack(*built.program, *built.timeline);
+  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
   std::vector<std::vector<std::string>> rows = {{"device", "op", "start", "end", "slack"}};
   for (std::uint32_t d = 0; d < built.program->table.devices(); ++d)
     for_each_op(built, d, [&](std::uint32_t at, std::string op) {
@@ -99,7 +99,7 @@ std::string slack_text(const Built& built) {
 }
 
 void add_slack(Json& report, const Built& built) {
-  const std::vector<Ticks> spare = slack(*built.program, *built.timeline);
+  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
   for (std::uint32_t d = 0; d < built.program->table.devices(); ++d) {
     Json ops = Json::array();
     for_each_op(built, d, [&](std::uint32_t at, const std::string& op) {

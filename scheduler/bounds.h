@@ -31,7 +31,8 @@ struct LowerBound {
 };
 
 /// Least makespan and least longest span over all orders of the entries of `table`, fused ops and overlapped pairs as
-/// they stand in it, that keep the limits of `schedule`. Messages take what they take alone.
+/// they stand in it, that keep the limits of `schedule`. Messages take what they take alone, and
+/// setups nothing.
 ///
 /// The strong bound is tried where units times classes, microbatches that are alike being one of each class, are at most
 /// 10 million (half a second), and for the span a million. `table` must have passed verify.

@@ -31,9 +31,10 @@ std::vector<std::uint32_t> before_on_edge(const Program& program) {
 
 class Path {
  public:
-  Path(const Program& program, const Timeline& times)
+  Path(const Program& program, const Timeline& times, const Costs& costs)
       : program_(program),
         times_(times),
+        costs_(costs),
         lanes_(program.table),
         block_of_(blocks_of(program.table)),
         before_on_edge_(before_on_edge(program)) {}
@@ -49,9 +50,17 @@ class Path {
   }
 
  private:
-  /// The one of `nodes` that ends last; of those the first.
-  void consider(NodeId node, NodeId& best) const {
-    if (!best.valid() || times_.end[node.value] > times_.end[best.value]) best = node;
+  /// What lets a node start: one that has ended, and perhaps a setup after it.
+  struct Cause {
+    NodeId node;
+    Ticks time = 0;
+    Ticks setup = 0;
+  };
+
+  /// Keeps the one that lets it start last; of those the first.
+  void consider(NodeId node, Ticks setup, Cause& best) const {
+    const Ticks time = times_.end[node.value] + setup;
+    if (!best.node.valid() || time > best.time) best = {node, time, setup};
   }
 
   std::span<const std::uint32_t> block(const std::uint32_t& position) const {
@@ -62,14 +71,14 @@ class Path {
   /// The node whose end lets this one start; not valid at the beginning.
   NodeId step(NodeId node) {
     const Ticks start = times_.start[node.value];
-    NodeId best;
+    Cause best;
     if (program_.is_message(node)) {
       // Perhaps only the message before it on its edge starts then, or the one before that.
       for (NodeId on = node;;) {
-        best = NodeId();
-        for (NodeId before : program_.waits[on.value]) consider(before, best);
+        best = Cause();
+        for (NodeId before : program_.waits[on.value]) consider(before, 0, best);
         const std::uint32_t ahead = before_on_edge_[program_.message_of(on).value];
-        if ((best.valid() && times_.end[best.value] >= start) || ahead == kNone) break;
+        if ((best.node.valid() && best.time >= start) || ahead == kNone) break;
         const NodeId there = program_.node(MessageId(ahead));
         if (times_.start[there.value] < start) break;
         on = there;
@@ -78,13 +87,14 @@ class Path {
       const std::span<const std::uint32_t> mine = block(node.value);
       for (std::uint32_t position : mine)
         if (const std::uint32_t before = lanes_.previous(position); before != Lanes::kNone && !same(before, position))
-          consider(NodeId(before), best);
+          consider(NodeId(before), costs_.setup(program_.table, before, position), best);
       for (std::uint32_t position : mine)
-        for (NodeId before : program_.waits[position]) consider(before, best);
+        for (NodeId before : program_.waits[position]) consider(before, 0, best);
     }
-    const Ticks from = best.valid() ? std::min(times_.end[best.value], start) : 0;
+    const Ticks from = best.node.valid() ? std::min(best.time, start) : 0;
     result_.waiting += start - from;
-    return best;
+    if (best.setup > 0) setups_.push_back({node, best.setup});
+    return best.node;
   }
 
   bool same(std::uint32_t a, std::uint32_t b) const {
@@ -115,12 +125,19 @@ class Path {
       add(pair ? pairs[{kind(mine[0]), kind(mine[1])}] : kinds[kind(node.value)]);
       add(stages[ops.stage(program_.table.entries[node.value])]);
     }
+    Blame setups;
+    for (const auto& [node, time] : setups_) {
+      setups.time += time;
+      ++setups.count;
+      stages[ops.stage(program_.table.entries[node.value])].time += time;
+    }
     const auto name = [&](std::uint32_t kind) { return ops.kinds()[KindId(kind)].name; };
     for (std::uint32_t k = 0; k < kinds.size(); ++k)
       if (kinds[k].count > 0) result_.kinds.push_back({kinds[k], name(k)});
     for (const auto& [both, each] : pairs)
       result_.kinds.push_back({each, name(both.first) + " with " + name(both.second)});
     if (messages.count > 0) result_.kinds.push_back({messages, "message"});
+    if (setups.count > 0) result_.kinds.push_back({setups, "setup"});
     for (const auto& [stage, each] : stages) result_.stages.push_back({each, stage});
     for (const auto& [edge, each] : edges)
       result_.links.push_back({each, program_.edges[edge].source, program_.edges[edge].target});
@@ -128,17 +145,22 @@ class Path {
 
   const Program& program_;
   const Timeline& times_;
+  const Costs& costs_;
   const Lanes lanes_;
   const std::vector<std::uint32_t> block_of_;
   const std::vector<std::uint32_t> before_on_edge_;
+  /// By the node that starts after it.
+  std::vector<std::pair<NodeId, Ticks>> setups_;
   CriticalPath result_;
 };
 
 }  // namespace
 
-CriticalPath critical_path(const Program& program, const Timeline& timeline) { return Path(program, timeline).all(); }
+CriticalPath critical_path(const Program& program, const Timeline& timeline, const Costs& costs) {
+  return Path(program, timeline, costs).all();
+}
 
-std::vector<Ticks> slack(const Program& program, const Timeline& timeline) {
+std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const Costs& costs) {
   const Table& table = program.table;
   Ticks makespan = 0;
   Ticks iteration = 0;
@@ -170,7 +192,7 @@ std::vector<Ticks> slack(const Program& program, const Timeline& timeline) {
       const std::uint32_t previous = lanes.previous(position);
       if (previous == Lanes::kNone) continue;
       const bool same = block.size() > 1 && block_of[previous] == block_of[position];
-      if (!same) before(NodeId(previous), start);
+      if (!same) before(NodeId(previous), start - costs.setup(table, previous, position));
     }
   };
   for (std::size_t i = program.order.size(); i-- > 0;) {

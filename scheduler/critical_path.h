@@ -10,6 +10,7 @@
 #include "core/program.h"
 #include "core/ticks.h"
 #include "core/timeline.h"
+#include "scheduler/costs.h"
 
 namespace stave {
 
@@ -21,7 +22,7 @@ struct Blame {
 };
 
 struct KindBlame : Blame {
-  /// "F", "F with B", or "message".
+  /// "F", "F with B", "message", or "setup": what passes between two ops of a lane before the second may start.
   std::string name;
 };
 
@@ -42,21 +43,21 @@ struct CriticalPath {
   std::vector<NodeId> nodes;
   /// Time in which the path goes through no node. 0 in a simulated timeline.
   Ticks waiting = 0;
-  /// In the order of the kinds, then pairs, then messages. With `waiting` their times sum to the makespan.
+  /// In the order of the kinds, then pairs, messages, and setups. With `waiting` their times sum to the makespan.
   std::vector<KindBlame> kinds;
-  /// By rising number; with `links` and `waiting` their times sum to the makespan.
+  /// By rising number, setups with the stage of the op that starts then; with `links` and `waiting` their times sum to the makespan.
   std::vector<StageBlame> stages;
   /// By edge.
   std::vector<LinkBlame> links;
 };
 
 /// Optional ops end no path, but may be part of one. Of several that end at the same time the path takes the op before
-/// on the same lane, else the wait of the lowest number. `timeline` must be complete. Cost: O(nodes + waits).
-CriticalPath critical_path(const Program& program, const Timeline& timeline);
+/// on the same lane, else the wait of the lowest number. `timeline` must be complete; of `costs` only setups matter. Cost: O(nodes + waits).
+CriticalPath critical_path(const Program& program, const Timeline& timeline, const Costs& costs);
 
 /// How much later each node could start, others moving behind it, and the makespan would stay; for an optional op
 /// that no other waits for, the end of the last op. Shape: one a node. Unit: ticks.
 /// Of a simulated timeline. Cost: O(nodes + waits).
-std::vector<Ticks> slack(const Program& program, const Timeline& timeline);
+std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const Costs& costs);
 
 }  // namespace stave

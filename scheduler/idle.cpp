@@ -94,20 +94,15 @@ class Attribution {
       add(idle, cause, until - begin);
       until = begin;
     };
-    back_to(held_back_.since(from, position), IdleCause::Memory);
     NodeId data;
     NodeId slot;
     find_last(device, position, data, slot);
-    if (has_setup(position)) {
-      // What it waits for has come, and the device is still changing.
-      Ticks there = from;
-      for (NodeId last : {data, slot})
-        if (last.valid()) there = std::max(there, times_.end[last.value]);
-      back_to(there, IdleCause::Setup);
-    }
-    if (!data.valid() && !slot.valid()) return back_to(from, IdleCause::Message);
-    if (slot.valid() && (!data.valid() || times_.end[slot.value] > times_.end[data.value]))
-      back_to(data.valid() ? times_.end[data.value] : from, IdleCause::Memory);
+    const Ticks data_end = data.valid() ? times_.end[data.value] : from;
+    const Ticks slot_end = slot.valid() ? times_.end[slot.value] : from;
+    // What it waits for has come, and the device is still changing; or so it was measured.
+    back_to(std::max(data_end, slot_end), has_setup(position) ? IdleCause::Setup : IdleCause::Message);
+    back_to(held_back_.since(from, position), IdleCause::Memory);
+    if (slot_end > data_end) back_to(data_end, IdleCause::Memory);
     if (!data.valid()) return;
     back_to(times_.start[data.value], IdleCause::Message);
     std::uint32_t maker = data.value;

@@ -23,8 +23,9 @@ using Idle = std::array<Ticks, kIdleCauses.size()>;
 /// message; while it is held up by the one before it on its edge, the queue; while a slot it arrives in, or one that the
 /// op writes, is still in use, memory; before that it waits for the op that makes the data, and then the cause is draining
 /// if this device has no forward left to run, else forward or gradient by that op. But from the moment at which another op
-/// of the device has all it needs and does not fit into a limit, the cause is memory (held_back.h). In a measured timeline
-/// an op may start later than all it needs: that counts as message, and of a message as queue.
+/// of the device has all it needs and does not fit into a limit, the cause is memory (held_back.h). An op may start later
+/// than all it needs, after a setup or in a measured timeline: that counts as setup, or else as message, and of a message
+/// as queue.
 ///
 /// Shape: result[d] for every device. The causes of one device sum to `makespan` less its busy time, exactly.
 /// Errors: none; `timeline` must be complete. Cost: O(nodes + waits), and with limits a sort of the entries.

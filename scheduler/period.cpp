@@ -21,7 +21,7 @@ class Repeated {
   Repeated(const Schedule& schedule, const Table& table, const Costs& costs)
       : schedule_(schedule), table_(table), lanes_(table) {
     walk(costs);
-    wrap();
+    wrap(costs);
   }
 
   std::optional<Rational> longest_mean() {
@@ -45,6 +45,7 @@ class Repeated {
   struct Wrap {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
+    Ticks setup = 0;
   };
 
   /// Numbers the units, an entry or a block of them, in an order in which they can run.
@@ -70,7 +71,8 @@ class Repeated {
       std::uint32_t lane = kNone;
       for (std::uint32_t position : block) {
         const std::uint32_t device = table_.device_of(position).value;
-        wait(lanes_.previous(position), none);
+        const std::uint32_t previous = lanes_.previous(position);
+        wait(previous, previous == kNone ? none : lag(costs.setup(table_, previous, position)));
         wait(lanes_.written_after(position), none);
         needs.for_each(position, [&](std::uint32_t at, std::uint16_t payload) {
           const std::uint32_t there = table_.device_of(at).value;
@@ -85,18 +87,21 @@ class Repeated {
     STAVE_CHECK(finishes, "the period of a table that cannot finish");
   }
 
-  void wrap() {
+  void wrap(const Costs& costs) {
     std::vector<std::uint32_t> last(lanes_.count(), kNone);
     for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane)
       for (std::uint32_t at = lanes_.head(lane); at != kNone; at = lanes_.next(at)) last[lane] = at;
-    const auto add = [&](std::uint32_t from, std::uint32_t to) { wraps_.push_back({unit_of_[from], unit_of_[to]}); };
+    const auto add = [&](std::uint32_t from, std::uint32_t to, Ticks setup) {
+      wraps_.push_back({unit_of_[from], unit_of_[to], setup});
+    };
     for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
       const std::uint32_t head = lanes_.head(lane);
       if (head == kNone) continue;
-      add(last[lane], head);
+      add(last[lane], head, costs.setup(table_, last[lane], head));
       // What stands before all computing of its device stands after that of the iteration before.
       const std::uint32_t computing = lanes_.device(lane);
-      if (computing != lane && lanes_.written_after(head) == kNone && last[computing] != kNone) add(last[computing], head);
+      if (computing != lane && lanes_.written_after(head) == kNone && last[computing] != kNone)
+        add(last[computing], head, 0);
     }
     if (!lanes_.plain()) wrap_updates();
     targets_.reserve(wraps_.size());
@@ -118,7 +123,7 @@ class Repeated {
         const auto forward = first_forward.find(table_.ops.stage(table_.entries[at]));
         if (!is(at, Operation::Optimizer) || forward == first_forward.end()) continue;
         if (lanes_.lane(at) != lanes_.lane(forward->second))
-          wraps_.push_back({unit_of_[at], unit_of_[forward->second]});
+          wraps_.push_back({unit_of_[at], unit_of_[forward->second], 0});
       }
     }
   }
@@ -158,7 +163,7 @@ class Repeated {
       for (const Wrap& each : wraps_) {
         if (came[each.from] == kNone) continue;
         const std::uint32_t to = target_of[each.to];
-        const Int128 time = start[each.from] + mean_count_ * Int128(length_[each.from]);
+        const Int128 time = start[each.from] + mean_count_ * (Int128(length_[each.from]) + each.setup);
         if (time - mean_time_ <= next[to]) continue;
         next[to] = time - mean_time_;
         parent[to] = came[each.from];

@@ -10,7 +10,7 @@
 
 namespace stave {
 
-/// The steady state of a table that is run again and again: each lane begins again where it ended, and the first forward
+/// The steady state of a table that is run again and again: each lane begins again where it ended (a setup between them counts), and the first forward
 /// of a stage waits for the optimizer step of its device before it. Everything counts, optional ops too.
 ///
 /// It is the largest mean of a cycle of waits: length over the iterations that it spans. Found by improving a cycle

@@ -110,7 +110,7 @@ class Ties {
         const std::size_t first = stack_.size();
         for_each_of_block(visit.node, [&](std::uint32_t node) {
           for_each_predecessor(node, [&](std::uint32_t before) {
-            if (!placed_[before] && start(before) == time) stack_.push_back({before});
+            if (!placed_[before] && start(before) == time && !together(before, node)) stack_.push_back({before});
           });
         });
         // The first is visited first, so that what need not move stays.
@@ -124,6 +124,12 @@ class Ties {
   void for_each_of_block(std::uint32_t node, Visit&& visit) const {
     if (node >= table_.size() || block_of_.empty() || block_of_[node] == UINT32_MAX) return visit(node);
     for (std::uint32_t position : table_.blocks[block_of_[node]]) visit(position);
+  }
+
+  /// Both are entries of one block.
+  bool together(std::uint32_t a, std::uint32_t b) const {
+    if (block_of_.empty() || a >= table_.size() || b >= table_.size()) return false;
+    return block_of_[a] != UINT32_MAX && block_of_[a] == block_of_[b];
   }
 
   template <class Visit>

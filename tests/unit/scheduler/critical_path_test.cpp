@@ -55,7 +55,7 @@ TEST_CASE("GPipe on two devices with messages: the path by hand") {
   const Schedule schedule = test::training(2, 1, 2, {.message = 1});
   const Table table = test::gpipe(schedule);
   const Run priced = run(schedule, table);
-  const CriticalPath path = critical_path(priced.program, priced.times);
+  const CriticalPath path = critical_path(priced.program, priced.times, priced.costs);
   check_sums(path, 11);
   CHECK(path.waiting == 0);
   // F0 on 0, its message, F0 F1 B0 on 1, a message, B0 B1 on 0.
@@ -72,7 +72,7 @@ TEST_CASE("GPipe on two devices with messages: the path by hand") {
   REQUIRE(path.links.size() == 2);
   CHECK(path.links[0].source == DeviceId(0));
   // F1 on 0 may end at 2, its message at 3 where it arrives at 3: it ends when F0 on 1 does.
-  const std::vector<Ticks> spare = slack(priced.program, priced.times);
+  const std::vector<Ticks> spare = slack(priced.program, priced.times, priced.costs);
   CHECK(spare[0] == 0);
   CHECK(spare[1] == 0);
   CHECK(spare[2] == 0);
@@ -100,10 +100,10 @@ TEST_CASE("random tables: sums are exact; what has slack may take it, and no mor
       for (std::uint32_t i = 0; i < priced.program.table.size(); ++i)
         priced.makespan = std::max(priced.makespan, priced.times.end[i]);
     }
-    const CriticalPath path = critical_path(priced.program, priced.times);
+    const CriticalPath path = critical_path(priced.program, priced.times, priced.costs);
     check_sums(path, priced.makespan);
     CHECK(path.waiting == 0);
-    const std::vector<Ticks> spare = slack(priced.program, priced.times);
+    const std::vector<Ticks> spare = slack(priced.program, priced.times, priced.costs);
     for (NodeId node : path.nodes) CHECK(spare[node.value] == 0);
     // One op longer by its slack: the same makespan; by one more: one later.
     const std::uint32_t at = below(priced.program.table.size());
