@@ -51,6 +51,9 @@ Exit show(const ShowArguments& arguments) {
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
   const Built& built = one.built;
+  if (options.first_device >= built.table->devices())
+    return fail(fmt::format("--devices begins with device {}, and they run from 0 to {}", options.first_device,
+                            built.table->devices() - 1));
   const double ticks = arguments.from * static_cast<double>(built.timeline->ticks_per_unit);
   options.from = ticks < static_cast<double>(kMaxTicks) ? static_cast<Ticks>(std::llround(ticks)) : kMaxTicks;
   const Result<void> printed =

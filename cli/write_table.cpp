@@ -7,6 +7,7 @@
 
 #include "compiler/ast.h"
 #include "compiler/cell_text.h"
+#include "compiler/expansion.h"
 #include "compiler/parse.h"
 #include "compiler/print.h"
 #include "compiler/save_table.h"
@@ -42,6 +43,9 @@ std::string heading_of(Loaded& loaded, const Schedule& schedule) {
 }  // namespace
 
 Result<std::string> csv_of(const Built& built) {
+  // Its readers take every microbatch through every stage.
+  if (built.schedule->expansion && built.schedule->expansion->world.routes.given())
+    return Failure{"PyTorch's tables have no routes: every microbatch visits every stage; --format sched writes it"};
   Result<std::string> text = write_csv(*built.table);
   if (!text) return Failure{text.failure().message + "; --format sched writes it"};
   return text;
@@ -54,10 +58,15 @@ std::string sched_of(Loaded& loaded, const Built& built) {
   result.erase(result.find_last_not_of('\n') + 1);
   if (is_sched) return result + "\n";
   const CellText cell(*built.schedule);
+  const std::vector<std::uint32_t> block_of = blocks_of(*built.table);
   result += "\n\ntable {\n";
   for (std::uint32_t d = 0; d < built.table->devices(); ++d) {
     fmt::format_to(std::back_inserter(result), "  {}:", d);
-    for (OpId op : built.table->on(DeviceId(d))) fmt::format_to(std::back_inserter(result), " {}", cell(op));
+    for (std::uint32_t position = built.table->first[d]; position < built.table->first[d + 1]; ++position) {
+      const bool overlaps = !block_of.empty() && position > built.table->first[d] && block_of[position] != UINT32_MAX &&
+                            block_of[position] == block_of[position - 1];
+      fmt::format_to(std::back_inserter(result), "{}{}", overlaps ? "+" : " ", cell(built.table->entries[position]));
+    }
     result += "\n";
   }
   return result + "}\n";

@@ -45,13 +45,31 @@ Result<Argument> read_argument(std::string_view text) {
       argument.number = datum.rational();
       return argument;
     }
-    if (!datum.is_list()) return failure("its value must be a number or a list of numbers");
+    constexpr const char* kNeeded = "its value must be a number, a list of numbers, or a list of such lists";
+    if (!datum.is_list()) return failure(kNeeded);
     argument.is_list = true;
-    if (datum.length() > kMaxListLength)
-      return failure(fmt::format("its list has {} elements; at most {} can be", datum.length(), kMaxListLength));
+    std::int64_t elements = datum.length();
+    const auto too_long = [&] {
+      return failure(fmt::format("its list has {} elements; at most {} can be", elements, kMaxListLength));
+    };
+    if (elements > kMaxListLength) return too_long();
     for (std::int64_t i = 0; i < datum.length(); ++i) {
-      if (!datum[i].is_number()) return failure("its value must be a number or a list of numbers");
-      argument.items.push_back(datum[i]);
+      const Datum each = datum[i];
+      if (each.is_list()) {
+        elements += each.length();
+        if (elements > kMaxListLength) return too_long();
+        std::vector<Datum> row;
+        for (std::int64_t k = 0; k < each.length(); ++k) {
+          if (!each[k].is_number()) return failure(kNeeded);
+          row.push_back(each[k]);
+        }
+        argument.rows.push_back(std::make_shared<const std::vector<Datum>>(std::move(row)));
+        const std::vector<Datum>& kept = *argument.rows.back();
+        argument.items.push_back(Datum::written(kept.data(), static_cast<std::int64_t>(kept.size())));
+        continue;
+      }
+      if (!each.is_number()) return failure(kNeeded);
+      argument.items.push_back(each);
     }
   } catch (const Stop&) {
     return failure(first_error(sink));

@@ -1,7 +1,8 @@
-// Values of parameters from the command line: `P=8`, `length=[3, 2]`.
+// Values of parameters from the command line: `P=8`, `length=[3, 2]`, `length=[[4], [3, 2]]`.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ struct Argument {
   Rational number;
   bool is_list = false;
   std::vector<Datum> items;
+  /// The lists among the elements.
+  std::vector<std::shared_ptr<const std::vector<Datum>>> rows;
 
   /// Valid as long as this argument.
   Datum value() const {
@@ -26,8 +29,8 @@ struct Argument {
   }
 };
 
-/// `NAME=VALUE`, where the value is an expression without names. Errors: not of that form, or no number and no list of
-/// numbers.
+/// `NAME=VALUE`, where the value is an expression without names. Errors: not of that form, or no number, list of numbers
+/// or list of such lists.
 Result<Argument> read_argument(std::string_view text);
 
 /// `name` = `value`, for a case of a grid.

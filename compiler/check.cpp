@@ -8,6 +8,7 @@
 #include "compiler/check_order.h"
 #include "compiler/check_prices.h"
 #include "compiler/resolve.h"
+#include "compiler/weights.h"
 
 namespace stave {
 
@@ -286,6 +287,16 @@ class Checker {
     code.span = need.span;
     code.op = resolver_.needed_op(need.op, code.indices);
     if (code.op == kNoSlot) return;
+    const auto is = [&](std::uint32_t number, Operation operation) {
+      return operation_of(code_.ops[number].name) == operation;
+    };
+    if (code.message == kWeightsPayload &&
+        !(is(op, Operation::Forward) && (is(code.op, Operation::Optimizer) || is(code.op, Operation::Forward)))) {
+      resolver_.error("misplaced", need.span,
+                      "weights are received by a forward, from an optimizer step or from another forward", "", {},
+                      "the backward of a forward reads what it has read");
+      return;
+    }
     if (!code.message.empty() &&
         std::find(code_.payloads.begin(), code_.payloads.end(), code.message) == code_.payloads.end()) {
       // The first has no name: that of `after`.

@@ -169,6 +169,12 @@ void OrderWriter::limit(const ItemCode& item, DeviceOrder& to) {
     evaluator_.fail("given-twice", item.span, "a device has one limit of a kind", "given again", {span, "given first"});
   limit = evaluator_.number(item.value);
   span = item.span;
+  if (!versions) return;
+  // Versions are whole; a limit between two whole numbers is the lower one.
+  limit = Rational(floor(*limit));
+  if (*limit < Rational(1))
+    evaluator_.fail("limit-impossible", item.span, "a device keeps one version of its weights at least",
+                    fmt::format("this is {}", limit->text()));
 }
 
 void OrderWriter::finish(Block& block, DeviceOrder& to) {

@@ -20,6 +20,13 @@ class Pairs {
   PairCost cost(OpId first, OpId second) {
     const OpName a = world_.ops.name(first);
     const OpName b = world_.ops.name(second);
+    for (const OpName& each : {a, b})
+      if (world_.ops.kinds()[each.kind].optional)
+        evaluator_.fail("misplaced", evaluator_.code().ops[each.kind.value].name_span,
+                        fmt::format("`{}` is optional, and `{}` overlaps with it: a pair is one stretch of work, all of "
+                                    "which counts",
+                                    world_.ops.text(each.kind == a.kind ? first : second),
+                                    world_.ops.text(each.kind == a.kind ? second : first)));
     const ValueCode* line = find(a.kind.value, b.kind.value);
     PairCost result;
     result.first = first;

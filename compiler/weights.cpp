@@ -1,6 +1,7 @@
 #include "compiler/weights.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -150,31 +151,61 @@ class Versions {
   WeightVersions result_;
 };
 
-/// One error for a stage that is updated without its replicas' gradients.
+/// How many replicas there are of each reduction or update, and how many of them stand in the table.
+struct Together {
+  std::uint32_t exist = 0;
+  std::uint32_t stand = 0;
+  OpId first;
+};
+
+/// One error for a stage that is updated without its replicas' gradients, or on some of its replicas alone.
 bool verify_reduced(const Schedule& schedule, const Table& table, Diagnostics& sink) {
+  const auto of_update = [](const OpKind& kind) {
+    return kind.extent(IndexRole::Replica) > 1 &&
+           (kind.operation == Operation::ReduceGradient || kind.operation == Operation::Optimizer);
+  };
+  const auto& kinds = table.ops.kinds();
+  if (std::none_of(kinds.begin(), kinds.end(), of_update)) return true;
   std::vector<bool> reduced(schedule.stages, false);
-  const auto is = [&](OpId op, Operation operation) { return table.ops.kind(op).operation == operation; };
-  for (OpId op : table.entries)
-    if (is(op, Operation::ReduceGradient)) reduced[table.ops.stage(op)] = true;
-  for (std::uint32_t d = 0; d < table.devices(); ++d)
-    for (OpId op : table.on(DeviceId(d))) {
-      const OpKind& kind = table.ops.kind(op);
-      if (!is(op, Operation::Optimizer) || kind.extent(IndexRole::Replica) < 2 || reduced[table.ops.stage(op)]) continue;
-      const std::uint32_t stage = table.ops.stage(op);
-      std::uint32_t replicas = 0;
-      for (std::uint32_t i = 0; i < kind.count; ++i)
-        replicas += schedule.op_exists(OpId(kind.first + i)) && table.ops.stage(OpId(kind.first + i)) == stage;
-      if (replicas < 2) continue;
-      Diagnostic diagnostic;
-      diagnostic.kind = "unreduced";
-      diagnostic.message = "`" + table.ops.text(op) + "` updates stage " + std::to_string(stage) +
-                           ", and the gradients of its replicas are not reduced";
-      if (schedule.origins) diagnostic.primary.span = schedule.origins->of(DeviceId(d), op).span;
-      diagnostic.notes.push_back("stage " + std::to_string(stage) + " has several replicas: each would take a step of its own");
+  std::map<std::uint32_t, Together> all;
+  for (OpId op : table.entries) {
+    const OpKind& kind = table.ops.kind(op);
+    if (kind.operation == Operation::ReduceGradient) reduced[table.ops.stage(op)] = true;
+    if (!of_update(kind)) continue;
+    // The replica is the last index.
+    const std::uint32_t replicas = kind.extent(IndexRole::Replica);
+    const std::uint32_t base = kind.first + (op.value - kind.first) / replicas * replicas;
+    Together& mine = all[base];
+    if (mine.stand++ == 0) mine.first = op;
+    if (mine.exist == 0)
+      for (std::uint32_t i = 0; i < replicas; ++i) mine.exist += schedule.op_exists(OpId(base + i));
+  }
+  for (const auto& [unused, mine] : all) {
+    const std::uint32_t stage = table.ops.stage(mine.first);
+    const bool update = table.ops.kind(mine.first).operation == Operation::Optimizer;
+    const bool unreduced = update && mine.exist > 1 && !reduced[stage];
+    if (mine.stand == mine.exist && !unreduced) continue;
+    const std::string name = "`" + table.ops.text(mine.first) + "`";
+    Diagnostic diagnostic;
+    diagnostic.kind = "unreduced";
+    if (unreduced) {
+      diagnostic.message =
+          name + " updates stage " + std::to_string(stage) + ", and the gradients of its replicas are not reduced";
+      diagnostic.notes.push_back("stage " + std::to_string(stage) +
+                                 " has several replicas: each would take a step of its own");
       diagnostic.fix = "write its `G(" + std::to_string(stage) + ")` before";
-      sink.add(std::move(diagnostic));
-      return false;
+    } else {
+      diagnostic.message = name + " stands on " + std::to_string(mine.stand) + " of the " + std::to_string(mine.exist) +
+                           " devices with a replica of stage " + std::to_string(stage);
+      diagnostic.notes.push_back(update ? "replicas that are not all updated are no longer the same"
+                                        : "a reduction needs the gradients of all replicas");
     }
+    if (schedule.origins)
+      diagnostic.primary.span =
+          schedule.origins->of(DeviceId(schedule.device_of[mine.first.value]), mine.first).span;
+    sink.add(std::move(diagnostic));
+    return false;
+  }
   return true;
 }
 

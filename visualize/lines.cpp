@@ -8,8 +8,12 @@ Lines::Lines(const Table& table, const Timeline& timeline, std::uint32_t first, 
     : table_(table), timeline_(timeline), lanes_(table), block_of_(blocks_of(table)) {
   for (std::uint32_t d = first; d < last; ++d) {
     lines_.push_back({DeviceId(d), d, "device " + std::to_string(d)});
+    const std::size_t streams = lines_.size();
     for (std::uint32_t lane = table.devices(); lane < lanes_.count(); ++lane)
       if (lanes_.device(lane) == d) lines_.push_back({DeviceId(d), lane, lanes_.stream(lane)});
+    // In one order on every device.
+    std::sort(lines_.begin() + static_cast<std::ptrdiff_t>(streams), lines_.end(),
+              [](const Line& a, const Line& b) { return a.name < b.name; });
   }
 }
 

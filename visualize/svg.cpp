@@ -218,11 +218,26 @@ class Picture {
     const OpId other = labels_.partner(position);
     part(table_.entries[position], box_top, other.valid() ? kBox / 2 : kBox);
     if (other.valid()) part(other, box_top + kBox / 2, kBox / 2);
+    if (other.valid()) return pair_label(position, left, width, box_top, texts);
     for (const std::string& label : labels_.of(position)) {
       if (static_cast<double>(label.size()) * kDigit + 2 > width) continue;
       texts += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", left + width / 2,
                            box_top + kBox / 2 + 4, escaped(label));
       break;
+    }
+  }
+
+  /// Each half of a pair has its own.
+  void pair_label(std::uint32_t position, double left, double width, double box_top, std::string& texts) {
+    for (const std::string& label : labels_.of(position)) {
+      const std::size_t plus = label.find('+');
+      const std::array<std::string, 2> halves = {label.substr(0, plus), label.substr(plus + 1)};
+      if (static_cast<double>(std::max(halves[0].size(), halves[1].size())) * kDigit + 2 > width) continue;
+      for (std::size_t i = 0; i < halves.size(); ++i)
+        texts += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" font-size=\"10\" text-anchor=\"middle\">{}</text>\n",
+                             left + width / 2, box_top + kBox / 4 * (2 * static_cast<double>(i) + 1) + 3.5,
+                             escaped(halves[i]));
+      return;
     }
   }
 

@@ -184,13 +184,18 @@ bool is_stopped_by_limit(const Units& units, const Upper& upper, Diagnostics& si
       const std::optional<Limit> bound = units.limit(limit, DeviceId(d));
       if (!bound || upper.held(DeviceId(d), limit) + units.taken(limit, *stopped) <= bound->most()) continue;
       const Rational measure = units.measure(limit);
+      // Of a pair, the one that takes.
+      OpId taker = *stopped;
+      units.for_each_size(limit, *stopped, [&](std::uint32_t m, std::int64_t taken, std::int64_t) {
+        if (taken > 0 && m != units.microbatch(*stopped)) taker = units.partner(*stopped);
+      });
       Diagnostic diagnostic;
       diagnostic.kind = "limit-stops-list";
       diagnostic.message = "the list of device " + std::to_string(d) + " stops for ever before `" +
-                           schedule.ops.text(*stopped) + "`: `limit " + kLimitNames[limit] +
+                           schedule.ops.text(taker) + "`: `limit " + kLimitNames[limit] +
                            " <= " + limit_value(order, limit).text() + "` is reached and nothing gives back";
       diagnostic.primary = {limit_span(order, limit), "held here: " + in_measure(upper.held(DeviceId(d), limit), measure) +
-                                                          "; `" + schedule.ops.text(*stopped) + "` takes " +
+                                                          "; `" + schedule.ops.text(taker) + "` takes " +
                                                           in_measure(units.taken(limit, *stopped), measure) + " more"};
       if (schedule.origins) {
         const Origin origin = schedule.origins->of(DeviceId(d), *stopped);
