@@ -12,6 +12,7 @@ CLI::App* add_show(CLI::App& app, Exit& exit);
 CLI::App* add_table(CLI::App& app, Exit& exit);
 CLI::App* add_simulate(CLI::App& app, Exit& exit);
 CLI::App* add_draw(CLI::App& app, Exit& exit);
+CLI::App* add_partition(CLI::App& app, Exit& exit);
 CLI::App* add_run(CLI::App& app, Exit& exit);
 CLI::App* add_list(CLI::App& app, Exit& exit);
 CLI::App* add_explain(CLI::App& app, Exit& exit);

@@ -422,6 +422,23 @@ class Pricing {
 
 }  // namespace
 
+Site ModelPrices::site(std::uint32_t device) const {
+  const Parallel& parallel = model_->parallel;
+  const std::uint32_t at = accelerator(device);
+  const auto slowest = [&](std::uint32_t step, std::uint32_t count) {
+    const Link* result = nullptr;
+    for (std::uint32_t i = 1; i < count; ++i) {
+      const std::uint32_t found = cluster_->link(at, at + i * step);
+      if (found == Cluster::kNone) return static_cast<const Link*>(nullptr);
+      const Link& link = cluster_->links[found];
+      if (result == nullptr || link.bytes_per_second < result->bytes_per_second) result = &link;
+    }
+    return result;
+  };
+  return {&cluster_->kind_of(at), slowest(1, parallel.tensor), slowest(parallel.tensor, parallel.context()),
+          slowest(parallel.tensor * parallel.context(), parallel.expert)};
+}
+
 bool ModelPrices::apply(const Schedule& schedule, const World& world, CostSet& costs, Diagnostics& sink) const {
   return Pricing(*this, map_, blocks_, schedule, world, costs, sink).all();
 }

@@ -42,8 +42,13 @@ class ModelPrices : public Prices {
   bool verify(const Schedule& schedule, const Program& program, const Timeline& timeline,
               const IdVector<DeviceId, PeakMemory>& peaks, Diagnostics& sink) const;
 
+  /// The same with this many layers on each stage (see ranges_of).
+  ModelPrices with(std::vector<std::uint32_t> blocks) const { return {model_, cluster_, map_, std::move(blocks)}; }
+
   const Model& model() const { return *model_; }
   const Cluster& cluster() const { return *cluster_; }
+  /// Where the ranks of a device sit; a group without a path has no link here.
+  Site site(std::uint32_t device) const;
   /// The first accelerator of a device.
   std::uint32_t accelerator(std::uint32_t device) const {
     return (map_.empty() ? device : map_[device]) * model_->parallel.width();

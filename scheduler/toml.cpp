@@ -40,6 +40,7 @@ std::optional<Rational> exact_value(std::string_view written) {
     if (below) exponent = -exponent;
     text.resize(e);
   }
+  if (text.find_first_of("0123456789") == std::string::npos) return std::nullopt;
   std::optional<Rational> value = parse_decimal(std::string_view(text).substr(at));
   for (; value && exponent > 0 && *value != Rational(0); --exponent) value = multiply(*value, 10);
   for (; value && exponent < 0 && *value != Rational(0); ++exponent) value = divide(*value, 10);
