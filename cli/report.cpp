@@ -44,6 +44,11 @@ double gap_of(const Report& report, const LowerBound& bound) {
 /// Devices whose lines are printed; JSON has them all.
 constexpr std::size_t kMostLines = 64;
 
+/// The sizes of a model are bytes.
+std::string memory_text(const Built& built, Rational size) {
+  return built.schedule->costs.state.empty() ? size_text(size) : bytes_text(size.to_double());
+}
+
 }  // namespace
 
 std::string unit_text(const Built& built) { return built.timeline->unit.empty() ? "" : " " + built.timeline->unit; }
@@ -137,7 +142,7 @@ std::string report_text(const Built& built) {
                     time(report.makespan - device.busy)});
     for (IdleCause cause : causes) rows.back().push_back(time(device.idle[static_cast<std::size_t>(cause)]));
     rows.back().push_back(std::to_string(device.peak_activations));
-    if (report.peak_memory) rows.back().push_back(size_text((*report.peak_memory)[DeviceId(d)].size));
+    if (report.peak_memory) rows.back().push_back(memory_text(built, (*report.peak_memory)[DeviceId(d)].size));
   }
   result += "\n" + aligned(rows);
   if (report.devices.size() > kMostLines)

@@ -82,7 +82,7 @@ void write_orders(Evaluator& evaluator, Expansion& expansion, Schedule& schedule
     if (!run[k] || schedule.costs.duration[KindId(k)].given()) continue;
     const OpCode& op = evaluator.code().ops[k];
     evaluator.fail("no-cost", op.name_span,
-                   schedule.costs.priced_pairs ? fmt::format("`{}` runs, and the costs given have none for it", op.name)
+                   schedule.costs.priced_pairs ? fmt::format("`{0}` runs, and the costs given have none for it; `--cost {0}=...` gives one", op.name)
                                                : fmt::format("`{}` has no cost", op.name),
                    "declared here");
   }

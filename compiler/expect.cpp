@@ -43,6 +43,9 @@ class Asked : public Letters {
         case MetricArgument::Cause: query.cause = static_cast<IdleCause>(code[operand].target); break;
       }
     }
+    // What the file claims counts in the sizes of its own `memory` lines.
+    if (query.metric == Metric::PeakMemory && !schedule_.costs.state.empty())
+      throw Skip{"the sizes in force are those of a model"};
     const std::optional<Rational> value = metrics_.value(query);
     if (value) return *value;
     const std::string cause = query.cause ? fmt::format(" by {}", name_of(*query.cause)) : "";
