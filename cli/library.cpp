@@ -142,7 +142,8 @@ Result<std::string> find_in_library(const std::string& word, LibraryPart part) {
   const bool exists = fs::exists(word, ignored);
   if (exists && !fs::is_directory(word, ignored)) return word;
   const PartOfLibrary& about = kParts[static_cast<std::size_t>(part)];
-  const std::string folder = (fs::path(library_folder()) / about.folder).string();
+  const std::string folder =
+      about.folder.empty() ? library_folder() : (fs::path(library_folder()) / about.folder).string();
   const Result<std::vector<std::string>> names = names_of(folder, about.suffix);
   if (names && std::binary_search(names.value().begin(), names.value().end(), word))
     return shown(fs::path(folder) / (word + std::string(about.suffix)));
