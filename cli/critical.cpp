@@ -48,7 +48,8 @@ std::string name_of_stage(const StageBlame& part) {
 template <class Visit>
 void for_each_op(const Built& built, std::uint32_t device, const Visit& visit) {
   const Table& table = built.program->table;
-  for (std::uint32_t at = table.first[device]; at < table.first[device + 1]; ++at) visit(at, table.ops.text(table.entries[at]));
+  for (std::uint32_t at = table.first[device]; at < table.first[device + 1]; ++at)
+    visit(at, table.ops.text(table.entries[at]));
 }
 
 }  // namespace

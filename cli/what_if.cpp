@@ -64,16 +64,33 @@ class Changes {
         if (target.find_first_of(" (") != std::string::npos)
           return Failure{fmt::format("--what-if {}: a factor is of all that has a name, as in `{}{}{}`", change, name,
                                      part[at], value)};
-        target += indices(target);
+        // Messages of unlike times have no one time to take a factor of.
+        std::vector<std::string> targets = {target};
+        if (target == kAllMessages && !messages_alike())
+          targets.assign(schedule_.payloads.begin() + 1, schedule_.payloads.end());
+        for (const std::string& each : targets) {
+          const std::string all = each + indices(each);
+          result += fmt::format("{}{}={}{}({})", result.empty() ? "" : ",", all, all, part[at], value);
+        }
+        continue;
       }
-      const std::string line = part[at] == '=' ? fmt::format("{}={}", target, value)
-                                               : fmt::format("{}={}{}({})", target, target, part[at], value);
-      result += (result.empty() ? "" : ",") + line;
+      result += fmt::format("{}{}={}", result.empty() ? "" : ",", target, value);
     }
     return result;
   }
 
  private:
+  /// From each device to each other all messages take the same.
+  bool messages_alike() const {
+    const MessageCosts<Rational>& costs = schedule_.costs.message;
+    for (std::size_t p = 1; p < costs.size(); ++p) {
+      if (costs.links(p) == costs.links(0) && (costs.by_link(p) || costs[p] == costs[0])) continue;
+      for (std::uint32_t a = 0; a < schedule_.devices; ++a)
+        for (std::uint32_t b = 0; b < schedule_.devices; ++b)
+          if (a != b && costs.of(p, a, b) != costs.of(0, a, b)) return false;
+    }
+    return true;
+  }
   std::vector<std::string_view> names() const {
     std::vector<std::string_view> result;
     for (const OpKind& kind : schedule_.ops.kinds()) result.push_back(kind.name);
@@ -140,7 +157,7 @@ Result<std::vector<WhatIf>> what_if(const One& one, const std::vector<Argument>&
     const SourceId argument = sources.add("--what-if", *lines);
     const std::optional<Compiled> compiled = override_costs(*one.loaded.compiled, sources, argument, sink);
     if (!compiled) return wrong(change, sources, sink);
-    Expanded expanded = expand(*compiled, arguments, sink);
+    Expanded expanded = expand(*compiled, arguments, sink, one.loaded.prices.get());
     if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
     if (expanded.outcome != Outcome::Done) return wrong(change, sources, sink);
     std::optional<Costs> costs = make_costs(*expanded.schedule, sink);

@@ -177,7 +177,8 @@ std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const
   std::vector<Ticks> latest_start(program.nodes(), iteration);
   // Entries of each block that are still to come.
   std::vector<std::uint32_t> left;
-  for (std::uint32_t b = 0; b < table.blocks.size(); ++b) left.push_back(static_cast<std::uint32_t>(table.blocks[b].size()));
+  for (std::uint32_t b = 0; b < table.blocks.size(); ++b)
+    left.push_back(static_cast<std::uint32_t>(table.blocks[b].size()));
 
   const auto before = [&](NodeId node, Ticks time) {
     latest_end[node.value] = std::min(latest_end[node.value], time);

@@ -39,7 +39,8 @@ Ticks HeldBack::since(Ticks from, std::uint32_t next) {
 
 std::array<std::int64_t, 2> HeldBack::taken(std::uint32_t position) const {
   const Table& table = program_.table;
-  return {sizes_[0].taken_by(table.ops, table.entries[position]), sizes_[1].taken_by(table.ops, table.entries[position])};
+  const OpId op = table.entries[position];
+  return {sizes_[0].taken_by(table.ops, op), sizes_[1].taken_by(table.ops, op)};
 }
 
 void HeldBack::find_changes() {

@@ -23,8 +23,8 @@ class Heads {
 
   /// By unit, from the moment at which all devices may start.
   std::vector<Ticks> from_start() const;
-  /// By unit, from the start of the first op that counts on `device`: at least 0 for the units there, kUnknown for those
-  /// that need none of them. Of choices only those between two classes, and none where they are very many.
+  /// By unit, from the start of the first op that counts on `device`: at least 0 for the units there, kUnknown for
+  /// those that need none of them. Of choices only those between two classes, and none where they are very many.
   std::vector<Ticks> from_device(std::uint32_t device) const;
 
  private:

@@ -86,11 +86,10 @@ bool add_memory_arcs(Instance& instance, const Reach& reach) {
   }
   // The same arc may have been found for two limits.
   const auto same = [](const Arc& a, const Arc& b) { return a.from == b.from && a.to == b.to; };
-  std::sort(instance.arcs.begin() + static_cast<std::ptrdiff_t>(old), instance.arcs.end(), [](const Arc& a, const Arc& b) {
-    return a.from != b.from ? a.from < b.from : a.to < b.to;
-  });
-  instance.arcs.erase(std::unique(instance.arcs.begin() + static_cast<std::ptrdiff_t>(old), instance.arcs.end(), same),
-                      instance.arcs.end());
+  const auto less = [](const Arc& a, const Arc& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; };
+  const auto added = instance.arcs.begin() + static_cast<std::ptrdiff_t>(old);
+  std::sort(added, instance.arcs.end(), less);
+  instance.arcs.erase(std::unique(added, instance.arcs.end(), same), instance.arcs.end());
   return found;
 }
 

@@ -1,4 +1,5 @@
-// Reach: which units of a device must have run before another unit. Within a class they are a prefix, so a count says it.
+// Reach: which units of a device must have run before another unit. Within a class they are a
+// prefix, so a count says it.
 #pragma once
 
 #include <cstdint>
