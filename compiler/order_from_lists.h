@@ -1,5 +1,6 @@
 // The order of a device, from the statements of its `on device`: loops run, `next` and `*` replaced by what they stand
-// for, slots sorted. Rows of a `table` are order_from_table's.
+// for, slots sorted. Rows of a `table` are order_from_table's. Statements and blocks are order_from_lists.cpp's, one op of
+// them order_ops.cpp's.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,9 @@ class OrderWriter {
 
   /// Errors: a diagnostic, and Stop. Cost: some 20 ns an op.
   DeviceOrder write(std::uint32_t device);
+
+  /// Thrown when a wanted op is found.
+  struct Found {};
 
   /// Kinds that some device runs. Shape: [kind].
   const std::vector<bool>& run() const { return run_; }
