@@ -92,13 +92,20 @@ Result<NamedText> named_text(const std::string& word) {
   return NamedText{word.substr(0, equals), word.substr(equals + 1)};
 }
 
-Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several) {
-  std::vector<NamedText> common;
+Result<std::vector<NamedText>> common_parameters(const ScheduleOptions& options) {
+  std::vector<NamedText> result;
   for (const std::string& word : options.definitions) {
     Result<NamedText> parameter = named_text(word);
     if (!parameter) return parameter.failure();
-    if (Result<void> added = add(common, std::move(*parameter)); !added) return added.failure();
+    if (Result<void> added = add(result, std::move(*parameter)); !added) return added.failure();
   }
+  return result;
+}
+
+Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several) {
+  Result<std::vector<NamedText>> definitions = common_parameters(options);
+  if (!definitions) return definitions.failure();
+  const std::vector<NamedText>& common = *definitions;
   std::vector<ScheduleArgument> result;
   for (const std::string& word : options.words) {
     const std::size_t equals = word.find('=');

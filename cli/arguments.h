@@ -44,6 +44,9 @@ inline constexpr std::uint32_t kMostPlaces = 1u << 20;
 /// The places of `--map`: numbers and ranges, the last of a range not included. Errors: no such list, a place twice.
 Result<std::vector<std::uint32_t>> read_map(const std::string& text);
 
+/// The parameters of `-D`. Errors: a word that is no NAME=VALUE, a name given twice.
+Result<std::vector<NamedText>> common_parameters(const ScheduleOptions& options);
+
 /// Errors: no file, no such name in the library, a second file where only one is taken, a name given twice (also once by
 /// `-D`), a word that is no NAME=VALUE.
 Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& options, bool several);

@@ -32,23 +32,23 @@ class Checks {
   Exit run() {
     const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(arguments_.schedules, true);
     if (!schedules) return fail(schedules.failure().message);
-    const Result<std::vector<Range>> ranges = read_ranges(arguments_.over);
-    if (!ranges) return fail(ranges.failure().message);
+    const Result<std::vector<Axis>> axes = read_axes(arguments_.over);
+    if (!axes) return fail(axes.failure().message);
     for (const ScheduleArgument& schedule : schedules.value())
-      if (const Result<void> checked = check(schedule, ranges.value()); !checked) return fail(checked.failure().message);
+      if (const Result<void> checked = check(schedule, axes.value()); !checked) return fail(checked.failure().message);
     if (arguments_.json) text_ = Json{{"ok", good_}, {"schedules", entries_}}.dump(2) + "\n";
     if (const Result<void> printed = print(text_); !printed) return fail(printed.failure().message);
     return good_ ? Exit::Done : Exit::Rejected;
   }
 
  private:
-  Result<void> check(const ScheduleArgument& schedule, const std::vector<Range>& ranges) {
+  Result<void> check(const ScheduleArgument& schedule, const std::vector<Axis>& axes) {
     const Result<std::vector<Argument>> arguments = read_arguments(schedule.parameters);
     if (!arguments) return arguments.failure();
     const Result<Loaded> read = load(schedule.file, arguments_.schedules);
     if (!read) return read.failure();
     const Loaded& loaded = read.value();
-    if (!ranges.empty() && loaded.ok()) return grid(loaded, arguments.value(), ranges);
+    if (!axes.empty() && loaded.ok()) return grid(loaded, arguments.value(), axes);
     Built built;
     const Result<Outcome> outcome = build(built, loaded, arguments.value(), Step::Priced);
     if (!outcome) return outcome.failure();
@@ -71,8 +71,8 @@ class Checks {
     return {};
   }
 
-  Result<void> grid(const Loaded& loaded, const std::vector<Argument>& arguments, const std::vector<Range>& ranges) {
-    const Result<GridReport> checked = check_grid(loaded, arguments, ranges);
+  Result<void> grid(const Loaded& loaded, const std::vector<Argument>& arguments, const std::vector<Axis>& axes) {
+    const Result<GridReport> checked = check_grid(loaded, arguments, axes);
     if (!checked) return checked.failure();
     const GridReport& report = checked.value();
     const bool good = report.failed == 0 && report.passed() > 0;
@@ -84,7 +84,8 @@ class Checks {
                     {"refused", report.refused}, {"failed", report.failed}};
       if (report.smallest_built) {
         for (const Argument& each : report.smallest)
-          entry["smallest"]["parameters"][each.name] = each.number.numerator();
+          entry["smallest"]["parameters"][each.name] =
+              each.number.whole() ? Json(each.number.numerator()) : Json(each.number.to_double());
         entry["smallest"]["diagnostics"] = diagnostics(loaded, *report.smallest_built);
       }
       entries_.push_back(std::move(entry));
@@ -125,8 +126,9 @@ CLI::App* add_check(CLI::App& app, Exit& exit) {
   const auto arguments = std::make_shared<CheckArguments>();
   arguments->schedules.add_to(*command);
   command->add_option("--over", arguments->over,
-                      "try every value of a parameter, both ends included; several make a grid")
-      ->type_name("NAME=A..B")
+                      "try every value of a parameter, both ends included, as P=1..12, with a step\n"
+                      "as M=8..64..8, or a list as M=1,2,4; several make a grid")
+      ->type_name("NAME=VALUES")
       ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "one JSON object");
   command->footer(

@@ -11,6 +11,7 @@ CLI::App* add_check(CLI::App& app, Exit& exit);
 CLI::App* add_show(CLI::App& app, Exit& exit);
 CLI::App* add_table(CLI::App& app, Exit& exit);
 CLI::App* add_simulate(CLI::App& app, Exit& exit);
+CLI::App* add_compare(CLI::App& app, Exit& exit);
 CLI::App* add_draw(CLI::App& app, Exit& exit);
 CLI::App* add_partition(CLI::App& app, Exit& exit);
 CLI::App* add_run(CLI::App& app, Exit& exit);

@@ -6,24 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/axis.h"
 #include "cli/pipeline.h"
 #include "compiler/arguments.h"
 #include "core/result.h"
 
 namespace stave {
-
-/// `NAME=FIRST..LAST`, both ends included.
-struct Range {
-  std::string name;
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-/// Most cases of a grid.
-inline constexpr std::uint64_t kMaxCases = 1000000;
-
-/// Errors: not of that form, a range that falls, a name given twice, more than kMaxCases in all.
-Result<std::vector<Range>> read_ranges(const std::vector<std::string>& texts);
 
 struct GridReport {
   std::uint64_t cases = 0;
@@ -40,7 +28,7 @@ struct GridReport {
 /// Builds every case, `arguments` besides; a case fails if it is rejected or an `expect` of it is false.
 /// Errors: a parameter that does not exist or is given in both ways.
 Result<GridReport> check_grid(const Loaded& loaded, const std::vector<Argument>& arguments,
-                              const std::vector<Range>& ranges);
+                              const std::vector<Axis>& axes);
 
 /// "P=3 M=1".
 std::string text_of(const std::vector<Argument>& arguments);

@@ -55,25 +55,6 @@ Failure wrong_costs(const Sources& sources, const Diagnostics& wrong) {
   return Failure{"the costs of --cost cannot be used\n" + render_snippets(sources, wrong, {false, terminal_width()})};
 }
 
-/// The same, none of it an error.
-Diagnostics as_warnings(const Diagnostics& diagnostics) {
-  Diagnostics result;
-  for (Diagnostic each : diagnostics.all()) {
-    each.severity = Severity::Warning;
-    result.add(std::move(each));
-  }
-  return result;
-}
-
-/// The result of `Rejected`, where it is the costs of the command line that are wrong.
-Result<Outcome> rejected(const Built& built, const Loaded& loaded) {
-  if (loaded.costs)
-    for (const Diagnostic& each : built.sink.all())
-      if (each.primary.span.valid() && each.primary.span.source == *loaded.costs)
-        return wrong_costs(loaded.sources, built.sink);
-  return Outcome::Rejected;
-}
-
 /// The prices that the options name; what is wrong with them is said in the sink, and nothing is compiled then.
 Result<void> read_prices(Loaded& into, const ScheduleOptions& options) {
   const bool machine = !options.cluster.empty() || !options.model.empty();
@@ -96,6 +77,14 @@ Result<void> read_prices(Loaded& into, const ScheduleOptions& options) {
 }
 
 }  // namespace
+
+Result<Outcome> rejected(const Loaded& loaded, const Diagnostics& wrong) {
+  if (loaded.costs)
+    for (const Diagnostic& each : wrong.all())
+      if (each.primary.span.valid() && each.primary.span.source == *loaded.costs)
+        return wrong_costs(loaded.sources, wrong);
+  return Outcome::Rejected;
+}
 
 Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, Diagnostics& sink) {
   if (options.cluster.empty()) return Failure{"--model comes with --cluster: what a model takes depends on the machine"};
@@ -131,12 +120,18 @@ Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
                                   : compile(result.sources, result.source, result.sink);
   if (const Result<void> read = read_prices(result, options); !read) return read.failure();
   if (!result.compiled || options.cost.empty()) return result;
-  Diagnostics wrong;
-  const SourceId argument = result.sources.add("--cost", options.cost);
-  result.compiled = override_costs(*result.compiled, result.sources, argument, wrong);
-  if (!result.compiled) return wrong_costs(result.sources, wrong);
-  result.costs = argument;
+  if (const Result<void> replaced = replace_costs(result, options.cost); !replaced) return replaced.failure();
   return result;
+}
+
+Result<void> replace_costs(Loaded& loaded, const std::string& cost) {
+  Diagnostics wrong;
+  const SourceId argument = loaded.sources.add("--cost", cost);
+  const std::optional<Compiled> compiled = override_costs(*loaded.compiled, loaded.sources, argument, wrong);
+  if (!compiled) return wrong_costs(loaded.sources, wrong);
+  loaded.compiled = compiled;
+  loaded.costs = argument;
+  return {};
 }
 
 Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& parameters) {
@@ -150,14 +145,23 @@ Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& param
 }
 
 Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step) {
+  const Result<Outcome> outcome = expand_into(into, loaded, arguments);
+  return outcome && outcome.value() == Outcome::Done ? build_expanded(into, loaded, step) : outcome;
+}
+
+Result<Outcome> expand_into(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments) {
   if (!loaded.ok()) return Outcome::Rejected;
   Expanded expanded = expand(*loaded.compiled, arguments, into.sink, loaded.prices.get());
   if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
-  if (expanded.outcome == Outcome::Rejected) return rejected(into, loaded);
+  if (expanded.outcome == Outcome::Rejected) return rejected(loaded, into.sink);
   if (expanded.outcome != Outcome::Done) return expanded.outcome;
   into.schedule = std::move(expanded.schedule);
+  return Outcome::Done;
+}
+
+Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   into.costs = make_costs(*into.schedule, into.sink);
-  if (!into.costs) return rejected(into, loaded);
+  if (!into.costs) return rejected(loaded, into.sink);
   into.table = order(*into.schedule, *into.costs, into.sink);
   if (!into.table || into.sink.has_errors()) return Outcome::Rejected;
   if (step == Step::Table) return Outcome::Done;
@@ -198,6 +202,15 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step) {
   print_diagnostics(into.loaded.sources, into.built.sink);
   print_diagnostics(into.loaded.sources, as_warnings(into.built.expects));
   return outcome.value() == Outcome::Done ? Exit::Done : Exit::Rejected;
+}
+
+Diagnostics as_warnings(const Diagnostics& diagnostics) {
+  Diagnostics result;
+  for (Diagnostic each : diagnostics.all()) {
+    each.severity = Severity::Warning;
+    result.add(std::move(each));
+  }
+  return result;
 }
 
 void print_diagnostics(const Sources& sources, const Diagnostics& diagnostics) {

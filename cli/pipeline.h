@@ -62,6 +62,9 @@ struct Machine {
 /// file that cannot be read, a map that is none.
 Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, Diagnostics& sink);
 
+/// Puts the costs of a `--cost` argument in place of the file's own, which must be ok. Errors: as of `load`.
+Result<void> replace_costs(Loaded& loaded, const std::string& cost);
+
 /// How far to go.
 enum class Step : std::uint8_t {
   /// The table, in an order that may be impossible.
@@ -105,6 +108,13 @@ struct Built {
 /// in the sink. Errors: a parameter that does not exist; a cost of --cost that cannot be.
 Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step);
 
+/// The two halves of `build`: the schedule alone, and all that is made of it, for those who change its costs in between.
+Result<Outcome> expand_into(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments);
+Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step);
+
+/// Rejected, for what is wrong with a schedule. Errors: what is wrong is said of the costs of `--cost`.
+Result<Outcome> rejected(const Loaded& loaded, const Diagnostics& wrong);
+
 /// The parameters of a command line. Errors: a value that cannot be read.
 Result<std::vector<Argument>> read_arguments(const std::vector<NamedText>& parameters);
 
@@ -120,6 +130,9 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step);
 
 /// Prints diagnostics to standard error, with the lines of the files they speak of.
 void print_diagnostics(const Sources& sources, const Diagnostics& diagnostics);
+
+/// The same, none of it an error.
+Diagnostics as_warnings(const Diagnostics& diagnostics);
 
 /// The files that a command line names, for outputs that must not be one of them.
 std::vector<std::string> files_of(const ScheduleOptions& options);

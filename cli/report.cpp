@@ -18,20 +18,6 @@ using Json = nlohmann::ordered_json;
 
 double share(const std::optional<Rational>& exact, double otherwise) { return exact ? exact->to_double() : otherwise; }
 
-double bubble_of(const Report& report) {
-  double busy = 0;
-  for (const DeviceReport& device : report.devices) busy += static_cast<double>(device.busy);
-  const double room = static_cast<double>(report.makespan) * static_cast<double>(report.devices.size());
-  return share(report.bubble, room > 0 ? 1 - busy / room : 0);
-}
-
-double span_bubble_of(const Report& report) {
-  Ticks busy = 0;
-  for (const DeviceReport& device : report.devices) busy = std::max(busy, device.busy);
-  return share(report.span_bubble,
-               report.span > 0 ? 1 - static_cast<double>(busy) / static_cast<double>(report.span) : 0);
-}
-
 std::string size_text(Rational value) {
   return value.whole() ? std::to_string(value.numerator()) : in_units(value.to_double(), 4);
 }
@@ -50,6 +36,20 @@ std::string memory_text(const Built& built, Rational size) {
 }
 
 }  // namespace
+
+double bubble_of(const Report& report) {
+  double busy = 0;
+  for (const DeviceReport& device : report.devices) busy += static_cast<double>(device.busy);
+  const double room = static_cast<double>(report.makespan) * static_cast<double>(report.devices.size());
+  return share(report.bubble, room > 0 ? 1 - busy / room : 0);
+}
+
+double span_bubble_of(const Report& report) {
+  Ticks busy = 0;
+  for (const DeviceReport& device : report.devices) busy = std::max(busy, device.busy);
+  return share(report.span_bubble,
+               report.span > 0 ? 1 - static_cast<double>(busy) / static_cast<double>(report.span) : 0);
+}
 
 std::string unit_text(const Built& built) { return built.timeline->unit.empty() ? "" : " " + built.timeline->unit; }
 

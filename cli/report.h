@@ -26,6 +26,10 @@ nlohmann::ordered_json number_json(Rational value);
 /// Columns as wide as their widest cell, numbers to the right. At least one row; all are as long as the first.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
 
+/// As a share of 1; the nearest double where the exact value does not fit.
+double bubble_of(const Report& report);
+double span_bubble_of(const Report& report);
+
 /// "makespan 27, bubble 11.1 % (of makespan times devices), peak activations 4 4 4 4". `built` must be priced.
 std::string summary_of(const Built& built);
 

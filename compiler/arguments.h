@@ -34,7 +34,7 @@ struct Argument {
 Result<Argument> read_argument(std::string_view text);
 
 /// `name` = `value`, for a case of a grid.
-inline Argument make_argument(std::string name, std::int64_t value) {
+inline Argument make_argument(std::string name, Rational value) {
   Argument argument;
   argument.name = std::move(name);
   argument.number = value;

@@ -19,8 +19,8 @@ struct Skip {
 
 class Asked : public Letters {
  public:
-  Asked(Evaluator& evaluator, const Schedule& schedule, const Metrics& metrics)
-      : Letters(evaluator, schedule.expansion->world, schedule.costs), schedule_(schedule), metrics_(metrics) {}
+  Asked(Evaluator& evaluator, const Schedule& schedule, const CostSet& costs, const Metrics& metrics)
+      : Letters(evaluator, schedule.expansion->world, costs), schedule_(schedule), metrics_(metrics) {}
 
   Rational metric(TermId id) override {
     const Code& code = evaluator_.code();
@@ -67,8 +67,8 @@ bool compares(TermKind kind) { return kind >= TermKind::Equal && kind <= TermKin
 
 class Lines {
  public:
-  Lines(const Schedule& schedule, const Metrics& metrics, Diagnostics& sink)
-      : code_(*schedule.expansion->code), evaluator_(code_, sink), asked_(evaluator_, schedule, metrics) {
+  Lines(const Schedule& schedule, const CostSet& costs, const Metrics& metrics, Diagnostics& sink)
+      : code_(*schedule.expansion->code), evaluator_(code_, sink), asked_(evaluator_, schedule, costs, metrics) {
     set_parameters(evaluator_, schedule.expansion->arguments);
     evaluator_.speak(&asked_);
   }
@@ -103,7 +103,33 @@ class Lines {
     return result;
   }
 
+  /// What the line says the makespan is; none if it does not speak of it, does not apply or has no value.
+  std::optional<Rational> claimed_makespan(const ExpectCode& expect) {
+    const TermId claimed = expect.list.valid() ? TermId() : other_side_of_makespan(expect.claim);
+    if (!claimed.valid()) return std::nullopt;
+    try {
+      evaluator_.leave_loops();
+      if (expect.condition.valid() && !evaluator_.truth(expect.condition)) return std::nullopt;
+      return evaluator_.number(claimed);
+    } catch (const Skip&) {
+    } catch (const Stop&) {
+    }
+    return std::nullopt;
+  }
+
  private:
+  TermId other_side_of_makespan(TermId claim) const {
+    const Term& term = code_[claim];
+    if (term.kind == TermKind::And) {
+      const TermId first = other_side_of_makespan(code_.operand(term, 0));
+      return first.valid() ? first : other_side_of_makespan(code_.operand(term, 1));
+    }
+    if (term.kind != TermKind::Equal) return TermId();
+    const Term& left = code_[code_.operand(term, 0)];
+    const bool makespan = left.kind == TermKind::Metric && static_cast<Metric>(left.target) == Metric::Makespan;
+    return makespan ? code_.operand(term, 1) : TermId();
+  }
+
   ExpectOutcome once(const ExpectCode& expect, ExpectResult& result) {
     const Arena::Mark mark = evaluator_.arena().mark();
     ExpectOutcome outcome = ExpectOutcome::Holds;
@@ -157,9 +183,18 @@ std::vector<ExpectResult> try_expects(const Schedule& schedule, const Metrics& m
   std::vector<ExpectResult> results;
   if (schedule.expansion == nullptr || schedule.expansion->code->expects.empty()) return results;
   const Code& code = *schedule.expansion->code;
-  Lines lines(schedule, metrics, sink);
+  Lines lines(schedule, schedule.costs, metrics, sink);
   for (const ExpectCode& expect : code.expects) results.push_back(lines.line(expect));
   return results;
+}
+
+std::optional<Rational> claimed_makespan(const Schedule& schedule, const CostSet& costs, const Metrics& metrics) {
+  if (schedule.expansion == nullptr) return std::nullopt;
+  Diagnostics unused;
+  Lines lines(schedule, costs, metrics, unused);
+  for (const ExpectCode& expect : schedule.expansion->code->expects)
+    if (const std::optional<Rational> claimed = lines.claimed_makespan(expect)) return claimed;
+  return std::nullopt;
 }
 
 }  // namespace stave

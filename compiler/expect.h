@@ -59,4 +59,8 @@ struct ExpectResult {
 /// `sink`; what becomes of a false line is the caller's choice. Cost: an evaluation for each element of a `for`.
 std::vector<ExpectResult> try_expects(const Schedule& schedule, const Metrics& metrics, Diagnostics& sink);
 
+/// The closed form of the makespan: what the first `expect makespan == e` says it is, alone or joined to others by `and`,
+/// whose `if` holds under `costs`; whether it is true is not asked. None if no line applies or has a value.
+std::optional<Rational> claimed_makespan(const Schedule& schedule, const CostSet& costs, const Metrics& metrics);
+
 }  // namespace stave

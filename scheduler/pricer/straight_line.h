@@ -15,7 +15,7 @@ namespace stave {
 /// One step of a lane whose clock is t: t = max(t, slot[read]) + cost[cost]; slot[write] = t + message[message].
 /// Slot 0 is always 0, and nobody reads slot 1.
 template <class Number>
-struct Step {
+struct LaneStep {
   Number cost = 0;
   Number message = 0;
   Number read = 0;
@@ -44,7 +44,7 @@ class StraightLine {
 
   /// Steps of all lanes, and bytes that they take.
   std::size_t steps() const { return narrow_.size() + wide_.size(); }
-  std::size_t bytes() const { return narrow_.size() * sizeof(Step<std::uint16_t>) + wide_.size() * sizeof(Step<std::uint32_t>); }
+  std::size_t bytes() const { return narrow_.size() * sizeof(LaneStep<std::uint16_t>) + wide_.size() * sizeof(LaneStep<std::uint32_t>); }
 
   /// A stretch of steps on one lane.
   struct Run {
@@ -66,14 +66,14 @@ class StraightLine {
   };
   Price price_of(std::span<const Ticks> slots) const;
   template <class Number>
-  Price one(const std::vector<Step<Number>>& steps, const Costs& costs) const;
+  Price one(const std::vector<LaneStep<Number>>& steps, const Costs& costs) const;
   template <class Number>
-  void sixteen(const std::vector<Step<Number>>& steps, std::span<const Costs> costs, Price* prices) const;
+  void sixteen(const std::vector<LaneStep<Number>>& steps, std::span<const Costs> costs, Price* prices) const;
 
   std::vector<Run> runs_;
   /// One of them is empty: steps are narrow where all numbers fit.
-  std::vector<Step<std::uint16_t>> narrow_;
-  std::vector<Step<std::uint32_t>> wide_;
+  std::vector<LaneStep<std::uint16_t>> narrow_;
+  std::vector<LaneStep<std::uint32_t>> wide_;
   std::uint32_t slots_ = 2;
   std::uint32_t lanes_ = 0;
   std::uint32_t devices_ = 0;

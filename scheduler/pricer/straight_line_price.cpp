@@ -30,10 +30,10 @@ struct Board {
 
 template <class Number>
 __attribute__((always_inline)) inline void sixteen_at_once(std::span<const StraightLine::Run> runs,
-                                                           const Step<Number>* step, const Board& board) {
+                                                           const LaneStep<Number>* step, const Board& board) {
   for (const StraightLine::Run& run : runs) {
     Sixteen clock = board.clocks[run.lane];
-    for (const Step<Number>* end = step + run.count; step != end; ++step) {
+    for (const LaneStep<Number>* end = step + run.count; step != end; ++step) {
       const Sixteen& read = board.slots[step->read];
       const Sixteen& cost = board.costs[step->cost];
       const Sixteen& message = board.messages[step->message];
@@ -48,22 +48,22 @@ __attribute__((always_inline)) inline void sixteen_at_once(std::span<const Strai
 }
 
 template <class Number>
-using Kernel = void (*)(std::span<const StraightLine::Run>, const Step<Number>*, const Board&);
+using Kernel = void (*)(std::span<const StraightLine::Run>, const LaneStep<Number>*, const Board&);
 
 template <class Number>
-void plain_kernel(std::span<const StraightLine::Run> runs, const Step<Number>* steps, const Board& board) {
+void plain_kernel(std::span<const StraightLine::Run> runs, const LaneStep<Number>* steps, const Board& board) {
   sixteen_at_once(runs, steps, board);
 }
 
 #if defined(__x86_64__)
 template <class Number>
-__attribute__((target("avx2"))) void avx2_kernel(std::span<const StraightLine::Run> runs, const Step<Number>* steps,
+__attribute__((target("avx2"))) void avx2_kernel(std::span<const StraightLine::Run> runs, const LaneStep<Number>* steps,
                                                  const Board& board) {
   sixteen_at_once(runs, steps, board);
 }
 template <class Number>
 __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw"))) void avx512_kernel(
-    std::span<const StraightLine::Run> runs, const Step<Number>* steps, const Board& board) {
+    std::span<const StraightLine::Run> runs, const LaneStep<Number>* steps, const Board& board) {
   sixteen_at_once(runs, steps, board);
 }
 #endif
@@ -103,15 +103,15 @@ Price StraightLine::price_of(std::span<const Ticks> slots) const {
 }
 
 template <class Number>
-Price StraightLine::one(const std::vector<Step<Number>>& steps, const Costs& costs) const {
+Price StraightLine::one(const std::vector<LaneStep<Number>>& steps, const Costs& costs) const {
   const std::vector<Ticks> cost = classes(costs);
   const std::vector<Ticks> message = messages(costs);
   std::vector<Ticks> slots(slots_, 0);
   std::vector<Ticks> clocks(lanes_, 0);
-  const Step<Number>* step = steps.data();
+  const LaneStep<Number>* step = steps.data();
   for (const Run& run : runs_) {
     Ticks clock = clocks[run.lane];
-    for (const Step<Number>* end = step + run.count; step != end; ++step) {
+    for (const LaneStep<Number>* end = step + run.count; step != end; ++step) {
       clock = std::max(clock, slots[step->read]) + cost[step->cost];
       slots[step->write] = clock + message[step->message];
     }
@@ -121,7 +121,7 @@ Price StraightLine::one(const std::vector<Step<Number>>& steps, const Costs& cos
 }
 
 template <class Number>
-void StraightLine::sixteen(const std::vector<Step<Number>>& steps, std::span<const Costs> costs, Price* prices) const {
+void StraightLine::sixteen(const std::vector<LaneStep<Number>>& steps, std::span<const Costs> costs, Price* prices) const {
   std::array<std::vector<Ticks>, kSets> cost;
   std::array<std::vector<Ticks>, kSets> message;
   for (std::size_t i = 0; i < kSets; ++i) {
