@@ -61,7 +61,7 @@ Levels levels_of(const Built& built, Share share) {
   }
   result.messages = report.messages;
   for (const std::uint32_t each : report.staleness) result.staleness = std::max(result.staleness, each);
-  result.account = account_of(*built.program, *built.timeline, report);
+  result.account = account_of(*built.program, *built.timeline, *built.costs, report);
   return result;
 }
 

@@ -65,7 +65,7 @@ Account account(const Schedule& schedule, const Table& table) {
   const Costs costs = *make_costs(schedule, sink);
   const Program program = lower(schedule, table, start_times(schedule, table, costs));
   const Timeline timeline = simulate(program, costs);
-  return account_of(program, timeline, analyse(schedule, program, timeline));
+  return account_of(program, timeline, costs, analyse(schedule, program, timeline));
 }
 
 TEST_CASE("reasons sum to the difference, and the slow link is found") {
