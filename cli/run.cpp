@@ -390,10 +390,10 @@ class Training {
                        "--unit-ms.\n"
                      : "More than 10 % apart: on the wall clock threads share cores and wait to be woken; --clock virtual "
                        "leaves that out.\n");
-    if (options_.clock == Clock::Virtual && std::abs(ratio - 1) > 0.1)
-      say("More than 10 % apart: the ops of a stage took unlike times, by their sizes or by chance; more steps or a\n"
-          "larger model leave less to chance.\n");
     if (from_costs) return;
+    if (options_.clock == Clock::Virtual)
+      say("The ops of a stage take unlike times, by their sizes or by chance; more steps or a larger model leave less to "
+          "chance.\n");
     const Timeline by_own = simulate(program, own_lengths(program, report.timeline, costs_ns_));
     const Ticks own = analyse(*built_.schedule, program, by_own).makespan;
     say(fmt::format("With each op's own time in place of the medians the prediction is {}: {}.\n", time(own),
