@@ -71,7 +71,7 @@ Exit compare_over(const CompareArguments& arguments, const Competitors& competit
   if (exit != Exit::Done) {
     const Competitor& wrong = competitors.all[sweep.value().first_wrong];
     print_error(printable(
-        fmt::format("{} without a price, since the schedule is wrong; the first: {} {}\n",
+        fmt::format("{} without a price; the first: {} {}\n",
                     sweep.value().wrong == 1 ? "1 point is" : fmt::format("{} points are", sweep.value().wrong),
                     wrong.label, text_of(sweep.value().first_wrong_arguments))));
     print_diagnostics(wrong.loaded.sources, sweep.value().first_wrong_sink);

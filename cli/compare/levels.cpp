@@ -84,12 +84,11 @@ Result<Priced> price(const Competitor& competitor, const std::optional<Standard>
   Built built;
   Result<Outcome> outcome = Outcome::Rejected;
   Share share;
-  bool trains = false;
+  std::optional<Work> work;
   if (competitor.loaded.ok()) {
     outcome = expand_into(built, competitor.loaded, competitor.arguments);
     if (outcome && outcome.value() == Outcome::Done) {
-      const std::optional<Work> work = work_of(*built.schedule);
-      trains = work.has_value();
+      work = work_of(*built.schedule);
       share =
           share_of(work, standard ? std::optional(standard->work) : std::nullopt, competitor.loaded.prices != nullptr);
       if (share.time != Rational(1) && !scale(built.schedule->costs, share.time)) share = Share();
@@ -110,7 +109,7 @@ Result<Priced> price(const Competitor& competitor, const std::optional<Standard>
     return result;
   }
   result.levels = levels_of(built, share);
-  result.levels->trains = trains;
+  result.levels->work = work;
   result.levels->priced_by_file = competitor.loaded.prices != nullptr;
   result.levels->bytes = competitor.loaded.machine != nullptr;
   if (competitor.loaded.is_csv) result.levels->title = competitor.label;

@@ -20,8 +20,8 @@ struct Levels {
   std::string unit;
   std::uint32_t devices = 0;
   std::uint32_t microbatches = 0;
-  /// It has forwards of a training, which other work is compared by.
-  bool trains = false;
+  /// Of its forwards of a training, before costs are scaled; none if it has none.
+  std::optional<Work> work;
   Share share;
   /// What the first `expect makespan == e` says that applies under the costs in force, and with all messages free.
   std::optional<Rational> formula;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/axis.h"
@@ -26,6 +27,18 @@ struct Standard {
 /// Cost: an expansion of each competitor up to that one.
 std::optional<Standard> find_standard(const std::vector<Competitor>& competitors, const std::vector<Axis>& axes,
                                       const std::vector<std::size_t>& at);
+
+/// What a schedule runs.
+struct Size {
+  std::uint32_t devices = 0;
+  std::uint32_t microbatches = 0;
+  std::optional<Work> work;
+};
+
+/// Why its makespan says nothing beside the standard's: it trains nothing, it has other devices or microbatches, or,
+/// where costs are `priced` as they are for share_of, the forwards of a microbatch take far from as long. Empty if it
+/// does say something.
+std::string other_work(const Size& size, const Standard& standard, bool priced);
 
 /// What the times, the sizes and the numbers of activations of a schedule are multiplied with.
 struct Share {

@@ -100,9 +100,9 @@ class Pricer {
     }
   }
 
-  bool is_other_work(const Schedule& schedule) const {
-    return standard_ && (schedule.devices != standard_->devices || schedule.microbatches != standard_->microbatches ||
-                         !work_of(schedule));
+  bool is_other_work(const Competitor& competitor, const Schedule& schedule) const {
+    const Size size{schedule.devices, schedule.microbatches, work_of(schedule)};
+    return standard_ && !other_work(size, *standard_, competitor.loaded.prices != nullptr).empty();
   }
 
   void adopt_standard(Schedule& schedule, std::uint64_t point) const {
@@ -137,7 +137,7 @@ class Pricer {
           done_ += grid_.in_block() - 1 - point;
           return {};
         }
-        if (expanded.value() == Outcome::Done && options_.same_work && is_other_work(*built.schedule)) {
+        if (expanded.value() == Outcome::Done && options_.same_work && is_other_work(competitor, *built.schedule)) {
           done_ += grid_.in_block() - 1 - point;
           return {};
         }

@@ -10,16 +10,6 @@
 namespace stave {
 namespace {
 
-std::string other_work(const Levels& levels, const Standard& standard) {
-  if (!levels.trains) return "trains nothing: it has no `F`";
-  if (levels.devices != standard.devices)
-    return fmt::format("runs on {} device{}, not {}", levels.devices, levels.devices == 1 ? "" : "s", standard.devices);
-  if (levels.microbatches != standard.microbatches)
-    return fmt::format("runs {} microbatch{}, not {}", levels.microbatches, levels.microbatches == 1 ? "" : "es",
-                       standard.microbatches);
-  return "";
-}
-
 std::string beyond(const char* what, Rational peak, Rational limit) {
   return fmt::format("{} of {} are {} above the limit of {}", what, number_text(peak),
                      number_text(subtract(peak, limit)), number_text(limit));
@@ -73,7 +63,9 @@ Verdicts judge(std::vector<Entry> entries, const std::optional<Standard>& standa
   result.entries = std::move(entries);
   for (Entry& each : result.entries) {
     if (!each.levels || !each.reason.empty()) continue;
-    if (same_size && standard) each.reason = other_work(*each.levels, *standard);
+    if (same_size && standard)
+      each.reason = other_work({each.levels->devices, each.levels->microbatches, each.levels->work}, *standard,
+                               each.levels->priced_by_file);
     if (each.reason.empty()) each.reason = not_fitting(*each.levels, limits);
   }
   for (const Entry& each : result.entries)

@@ -35,8 +35,7 @@ struct Account {
 };
 
 /// `timeline` must be complete, `report` be its report. Cost: O(nodes + waits).
-Account account_of(const Program& program, const Timeline& timeline, const Costs& costs,
-                   const Report& report);
+Account account_of(const Program& program, const Timeline& timeline, const Costs& costs, const Report& report);
 
 /// One reason for which a schedule takes longer than another.
 struct Reason {
