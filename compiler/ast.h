@@ -1,5 +1,5 @@
 // Ast: a schedule file as it was written, one node for each construct of the grammar, each with its place.
-// Names are plain text here; what they mean is decided by check.h, what they amount to by expand.h.
+// Names are plain text here; what they mean is decided by check.h, what they amount to by compile.h's `expand`.
 #pragma once
 
 #include <cstdint>
@@ -98,9 +98,9 @@ struct BlockDecl {
   Span span;
 };
 
-/// `limit activations <= e` or `limit memory <= e`.
+/// `limit activations <= e`, `limit memory <= e`, `limit versions <= e`.
 struct LimitDecl {
-  /// "activations" or "memory", or what was written instead.
+  /// "activations", "memory" or "versions", or what was written instead.
   Identifier what;
   ExprId value;
   Span span;

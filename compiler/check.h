@@ -1,5 +1,5 @@
 // From the Ast of a file, and of the files it uses, to a Code: every name resolved, everything that can be said without
-// the values of the parameters said. What the expressions amount to is expand.h.
+// the values of the parameters said. What the expressions amount to is `expand`, of compile.h.
 #pragma once
 
 #include <optional>

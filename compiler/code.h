@@ -1,5 +1,5 @@
 // Code: a schedule file, and the files it uses, with every name resolved: variables are slots, functions and ops numbers.
-// Made once by check.h, read any number of times by expand.h (one time for each set of parameters).
+// Made once by check.h, read any number of times by `expand` of compile.h (one time for each set of parameters).
 #pragma once
 
 #include <array>

@@ -15,9 +15,6 @@ namespace {
 
 using Index = std::array<std::uint32_t, kMaxIndices>;
 
-/// Most costs of messages by devices, over all lines.
-constexpr std::uint64_t kMaxLinks = std::uint64_t(1) << 24;
-
 IndexedValues uniform(Rational value) {
   IndexedValues result;
   result.values = {value};

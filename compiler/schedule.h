@@ -1,5 +1,6 @@
 // Schedule: what there is to run, what each op needs, where it runs, what it costs, and the blocks that order it.
-// Everything is a number here; names, loops and `next` are gone. Made by expand.h or csv.h; ordered by scheduler/order.
+// Everything is a number here; names, loops and `next` are gone. Made by `expand` of compile.h, or csv.h; ordered by
+// scheduler/order.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,9 @@ inline constexpr std::uint32_t kMaxDevices = 1u << 14;
 inline constexpr std::uint32_t kMaxStages = 1u << 16;
 inline constexpr std::uint32_t kMaxMicrobatches = 1u << 24;
 inline constexpr std::uint32_t kMaxSlices = 1u << 12;
+
+/// Most pairs of devices, over all lines that price messages by them.
+inline constexpr std::uint64_t kMaxLinks = std::uint64_t(1) << 24;
 
 /// Most blocks of the order of one device: a device that is free asks them one after the other.
 inline constexpr std::size_t kMaxBlocks = 1u << 12;

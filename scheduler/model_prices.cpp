@@ -14,8 +14,6 @@ namespace stave {
 
 namespace {
 
-/// Most costs of messages between two devices.
-constexpr std::uint64_t kMaxLinks = std::uint64_t(1) << 24;
 /// Most values of one kind of op.
 constexpr std::uint64_t kMaxValues = std::uint64_t(1) << 25;
 
