@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/pipeline.h"
 #include "cli/write_table.h"
+#include "core/program_file.h"
 
 namespace stave {
 namespace {
@@ -19,9 +20,11 @@ Exit write_out(const TableArguments& arguments) {
   if (const Result<void> checked = check_output(arguments.output, files_of(arguments.schedule)); !checked)
     return fail(checked.failure().message);
   One one;
-  if (const Exit exit = build_one(one, arguments.schedule, Step::Checked); exit != Exit::Done) return exit;
-  const Result<std::string> text =
-      arguments.format == "csv" ? csv_of(one.built) : Result<std::string>(sched_of(one.loaded, one.built));
+  const Step step = arguments.format == "program" ? Step::Priced : Step::Checked;
+  if (const Exit exit = build_one(one, arguments.schedule, step); exit != Exit::Done) return exit;
+  const Result<std::string> text = arguments.format == "program" ? Result<std::string>(write_program(*one.built.program))
+                                   : arguments.format == "csv"   ? csv_of(one.built)
+                                                                 : sched_of(one.loaded, one.built);
   if (!text) return fail(text.failure().message);
   const Result<void> written = write_output(arguments.output, text.value(), files_of(arguments.schedule, one.loaded));
   return written ? Exit::Done : fail(written.failure().message);
@@ -36,8 +39,9 @@ CLI::App* add_table(CLI::App& app, Exit& exit) {
   command->add_option("--format", arguments->format, "csv, PyTorch's compute-only table, or sched: the file with the\n"
                       "order as a table, to be priced as it stands; the values\n"
                       "and costs given here become its own; comments, `any`,\n"
-                      "`fill` and `limit` are lost")
-      ->check(CLI::IsMember({"csv", "sched"}))
+                      "`fill` and `limit` are lost; or program: the order with its\n"
+                      "messages, as `run` takes it where nothing compiles a schedule")
+      ->check(CLI::IsMember({"csv", "sched", "program"}))
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "the file to write, - for standard output")

@@ -8,19 +8,9 @@
 #include "core/ids.h"
 #include "core/program.h"
 #include "executor/aligned.h"
+#include "executor/envelope.h"
 
 namespace stave {
-
-/// What a slot holds, and so what a message carries: it travels with the data.
-struct Envelope {
-  static constexpr std::uint64_t kNever = UINT64_MAX;
-  std::uint64_t step = kNever;
-  /// The table entry that made the data.
-  OpId op;
-  std::uint16_t payload = 0;
-  std::uint64_t bytes = 0;
-  friend bool operator==(const Envelope&, const Envelope&) = default;
-};
 
 class DeviceBuffers {
  public:

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/program_file.h"
 #include "executor/random.h"
 
 namespace stave {
@@ -41,6 +42,10 @@ std::span<const std::uint8_t> Corpus::window(std::uint64_t seed, std::uint64_t s
   const std::uint64_t number = (static_cast<std::uint64_t>(microbatch) << 32) | row;
   const std::size_t first = mix(mix(seed, step), number) % (bytes_.size() - length + 1);
   return std::span<const std::uint8_t>(bytes_).subspan(first, length);
+}
+
+std::uint64_t Corpus::hash() const {
+  return hash_of({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
 }
 
 double Corpus::byte_entropy() const {

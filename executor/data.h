@@ -30,6 +30,9 @@ class Corpus {
   std::span<const std::uint8_t> window(std::uint64_t seed, std::uint64_t step, std::uint32_t microbatch,
                                        std::uint32_t row, std::size_t length) const;
 
+  /// FNV-1a of all bytes.
+  std::uint64_t hash() const;
+
   /// Entropy of its single bytes, in nats: the loss of the best model that ignores its context.
   double byte_entropy() const;
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/operations.h"
-#include "executor/transport/inproc.h"
 
 namespace stave {
 

@@ -31,9 +31,10 @@ class Device {
   void end_step();
 
   DeviceBuffers& buffers() { return buffers_; }
+  /// What data of `maker` is in step `step`.
+  Envelope envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const;
 
  private:
-  Envelope envelope(std::uint64_t step, OpId maker, std::uint16_t payload) const;
   std::string compute(std::uint32_t position);
   // Weights that an op receives become those it reads; those it read or made go where others receive them.
   void take_weights(std::uint32_t position);

@@ -8,24 +8,36 @@
 namespace stave {
 
 Execution::Execution(const Program& program, const Plan& plan, const RunOptions& options, Workload& workload,
-                     std::vector<std::unique_ptr<Device>>& devices)
+                     std::vector<std::unique_ptr<Device>>& devices, Remote* remote)
     : program_(program),
       plan_(plan),
       options_(options),
       workload_(workload),
       devices_(devices),
+      remote_(remote),
       reductions_(plan),
       cores_(usable_cores()) {
   timeline_.ticks_per_unit = 1000;
   timeline_.unit = "us";
 }
 
-void Execution::begin_step(std::uint64_t step) {
+bool Execution::takes_part(NodeId n) const {
+  if (!program_.is_message(n)) return is_here(plan_.device[n.value]);
+  const Edge& edge = program_.edges[program_.message(n).edge.value];
+  return is_here(edge.source) || is_here(edge.target);
+}
+
+bool Execution::is_remote(NodeId message) const {
+  const Edge& edge = program_.edges[program_.message(message).edge.value];
+  return !is_here(edge.source) || !is_here(edge.target);
+}
+
+void Execution::begin_step(std::uint64_t step, Ticks origin) {
   step_ = step;
   reductions_.begin_step();
   timeline_.start.assign(program_.nodes(), 0);
   timeline_.end.assign(program_.nodes(), 0);
-  origin_ = now_ns();
+  origin_ = origin;
 }
 
 Ticks Execution::latest_end(NodeId node) const {
@@ -33,6 +45,10 @@ Ticks Execution::latest_end(NodeId node) const {
   for (NodeId before : program_.waits[node.value]) latest = std::max(latest, end(before));
   if (program_.is_message(node)) latest = std::max(latest, timeline_.end[program_.message(node).producer]);
   return latest;
+}
+
+std::string Execution::position() const {
+  return describe(program_, NodeId(at_.load(std::memory_order_relaxed))) + ", step " + std::to_string(step_ + 1);
 }
 
 bool Execution::wait_until(const Team& team, Ticks time) const {
@@ -48,8 +64,26 @@ bool Execution::run_op(Team& team, std::uint32_t position) {
   } catch (const std::exception& e) {
     error = e.what();
   }
+  return error.empty() || fail(team, NodeId(position), error);
+}
+
+bool Execution::fail(Team& team, NodeId node, const std::string& error) {
+  team.fail(describe(program_, node) + ", step " + std::to_string(step_ + 1) + ": " + error);
+  return false;
+}
+
+std::string Execution::sum_replicas(StageId s, Ticks& ready) {
+  if (remote_ != nullptr) return remote_->reduce(s, step_, ready);
+  reduce_gradients(replicas_of(plan_.model, workload_, s));
+  return "";
+}
+
+bool Execution::reduce_at_end(Team& team, StageId s) {
+  Ticks ready = 0;
+  const std::string error = sum_replicas(s, ready);
   if (error.empty()) return true;
-  team.fail(describe(program_, NodeId(position)) + ", step " + std::to_string(step_ + 1) + ": " + error);
+  team.fail("sum of the gradients of stage " + std::to_string(s.value) + ", step " + std::to_string(step_ + 1) + ": " +
+            error);
   return false;
 }
 
@@ -57,11 +91,12 @@ bool Execution::reduce(Team& team, std::uint32_t position, Ticks ready) {
   if (!run_op(team, position) || !wait_until(team, ready)) return false;
   const StageId s(program_.table.ops.stage(program_.table.entries[position]));
   Reductions::Times times{ready, 0};
+  std::string error;
   const bool met = reductions_.meet(team, position, times, [&](Ticks start) -> Reductions::Times {
     const bool is_wall = options_.clock == Clock::Wall;
     cores_.acquire();
     const Ticks before = is_wall ? now_ns() : thread_cpu_ns();
-    reduce_gradients(replicas_of(plan_.model, workload_, s));
+    error = sum_replicas(s, start);
     const Ticks length = (is_wall ? now_ns() : thread_cpu_ns()) - before;
     cores_.release();
     if (is_wall) start = before - origin_;
@@ -69,6 +104,7 @@ bool Execution::reduce(Team& team, std::uint32_t position, Ticks ready) {
   });
   timeline_.start[position] = times.start;
   timeline_.end[position] = times.end;
+  if (!error.empty()) return fail(team, NodeId(position), error);
   return met;
 }
 
@@ -119,10 +155,21 @@ bool Execution::carry(Team& team, NodeId message, Ticks ready) {
   const Ticks start = is_wall ? std::max(ready, now_ns() - origin_) : ready;
   const std::string error =
       deliver(program_, m, step_, devices_[edge.source.value]->buffers(), devices_[edge.target.value]->buffers());
-  if (!error.empty()) {
-    team.fail(describe(program_, message) + ", step " + std::to_string(step_ + 1) + ": " + error);
-    return false;
-  }
+  if (!error.empty()) return fail(team, message, error);
+  timeline_.start[message.value] = start;
+  timeline_.end[message.value] = start + cost(message);
+  if (is_wall) timeline_.end[message.value] = std::max(timeline_.end[message.value], now_ns() - origin_);
+  return true;
+}
+
+bool Execution::carry_half(Team& team, NodeId message, Ticks ready) {
+  const bool is_wall = options_.clock == Clock::Wall;
+  const bool sends = is_here(program_.edges[program_.message(message).edge.value].source);
+  Ticks start = is_wall ? std::max(ready, now_ns() - origin_) : ready;
+  Ticks sent = start;
+  const std::string error = sends ? remote_->send(message, step_, start) : remote_->receive(message, step_, sent);
+  if (!error.empty()) return fail(team, message, error);
+  start = std::max(start, sent);
   timeline_.start[message.value] = start;
   timeline_.end[message.value] = start + cost(message);
   if (is_wall) timeline_.end[message.value] = std::max(timeline_.end[message.value], now_ns() - origin_);

@@ -264,6 +264,10 @@ bool Partition::ends_some(StageId s) const {
   return std::ranges::any_of(routes, [&](const std::vector<StageId>& route) { return route.back() == s; });
 }
 
+std::size_t Partition::replicas_here(StageId s) const {
+  return static_cast<std::size_t>(std::ranges::count_if(devices[s], [&](DeviceId d) { return is_here(d); }));
+}
+
 std::uint32_t slice_of(const OpSet& ops, OpId op) {
   const std::uint32_t slice = ops.index(op, IndexRole::Slice);
   return slice == kNone ? 0 : slice;
@@ -284,6 +288,7 @@ Partition plain_partition(std::uint32_t stages, std::uint32_t microbatches, std:
 
 Partition plainly(Partition partition) {
   partition.recomputed.clear();
+  partition.here.clear();
   for (std::uint32_t s = 0; s < partition.stages && partition.has_updates(); ++s)
     partition.kept[StageId(s)] = partition.updates[StageId(s)] + 1;
   for (std::vector<DeviceId>& devices : partition.devices)

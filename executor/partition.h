@@ -30,6 +30,9 @@ struct Partition {
   /// Devices that run a stage, by rising number: it has a replica on each. Empty if no microbatch visits the stage.
   IdVector<StageId, std::vector<DeviceId>> devices;
 
+  /// Shape: devices of the schedule. Which of them this process has, and so makes the stages of; empty if all.
+  std::vector<std::uint8_t> here;
+
   /// For every triple whether its forward keeps the input alone and an op R makes the rest again; empty if none does.
   std::vector<std::uint8_t> recomputed;
 
@@ -43,6 +46,9 @@ struct Partition {
   IdVector<StageId, std::uint32_t> kept;
 
   std::uint32_t kept_of(StageId s) const { return kept.empty() ? 1 : kept[s]; }
+  /// Replicas of a stage that this process has. Cost: O(replicas).
+  std::size_t replicas_here(StageId s) const;
+  bool is_here(DeviceId d) const { return here.empty() || here[d.value] != 0; }
   bool has_updates() const { return !used_by.empty(); }
 
   std::uint32_t slices_of(std::uint32_t microbatch) const {
@@ -72,7 +78,7 @@ std::uint32_t slice_of(const OpSet& ops, OpId op);
 /// All microbatches through all stages, rising, each stage once: what a sequential run needs no Program for.
 Partition plain_partition(std::uint32_t stages, std::uint32_t microbatches, std::uint32_t slices = 1);
 
-/// The same model, routes and versions: every stage once and nothing recomputed, all versions of a step kept.
+/// The same model, routes and versions: every stage once and here, nothing recomputed, all versions of a step kept.
 Partition plainly(Partition partition);
 
 /// The partition that a program trains. `plan` must know devices, waits, payloads and expected makers.

@@ -233,9 +233,10 @@ Comparison compare_gradients(const Table& table, Workload& run, Workload& refere
   result.must_be_exact = std::ranges::find(in_order, false) == in_order.end();
   result.agrees = true;
   for (std::uint32_t s = 0; s < in_order.size(); ++s) {
-    // All replicas must have the same, which is the whole gradient.
-    for (std::uint32_t r = 0; Stage* stage = run.stage(StageId(s), r); ++r)
-      compare_stage(stage->parameters(), reference.stage(StageId(s))->parameters(), result);
+    // All replicas must have the same, which is the whole gradient; those of other processes are compared there.
+    for (std::uint32_t r = 0; r < table.devices(); ++r)
+      if (Stage* stage = run.stage(StageId(s), r))
+        compare_stage(stage->parameters(), reference.stage(StageId(s))->parameters(), result);
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #include "executor/run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <new>
@@ -48,14 +49,30 @@ Result<std::uint64_t> check_memory(const Program& program, const Plan& plan, con
   const double parameters = static_cast<double>(workload.parameter_bytes());
   double buffers = 0;
   for (std::uint32_t d = 0; d < program.table.devices(); ++d)
-    buffers +=
-        DeviceBuffers::bytes(program.slots[DeviceId(d)], payloads, Device::stash_bytes(plan, workload, DeviceId(d)));
+    if (plan.model.is_here(DeviceId(d)))
+      buffers +=
+          DeviceBuffers::bytes(program.slots[DeviceId(d)], payloads, Device::stash_bytes(plan, workload, DeviceId(d)));
   if (parameters + buffers > static_cast<double>(bound)) {
     const auto mib = [](double bytes) { return std::to_string(static_cast<std::uint64_t>(bytes / kMiB)) + " MiB"; };
     return Failure{"the run needs " + mib(parameters) + " for parameters and " + mib(buffers) +
                    " for activations and messages, more than the bound of " + mib(static_cast<double>(bound))};
   }
   return static_cast<std::uint64_t>(parameters + buffers);
+}
+
+bool is_here(const RunOptions& options, DeviceId d) { return options.ranks == nullptr || options.ranks->has(d); }
+
+// Which devices are here.
+Result<void> place(const Program& program, const RunOptions& options, Plan& plan) {
+  if (options.ranks == nullptr) return {};
+  const std::uint32_t devices = program.table.devices();
+  const std::uint32_t ranks = options.ranks->control.size();
+  if (ranks != devices)
+    return Failure{"the schedule has " + std::to_string(devices) + " devices, one a rank, but there are " +
+                   std::to_string(ranks) + " ranks"};
+  if (program.order.empty()) return Failure{"a program that was lowered unchecked runs in one process only"};
+  for (std::uint32_t d = 0; d < devices; ++d) plan.model.here.push_back(options.ranks->has(DeviceId(d)));
+  return {};
 }
 
 // Everything of one run, and the two ways to walk it.
@@ -68,23 +85,31 @@ class Session {
         workload_(workload),
         options_(options),
         devices_(std::move(devices)),
-        execution_(program, plan, options, workload, devices_),
+        remote_(options.ranks == nullptr ? nullptr
+                                         : std::make_unique<Remote>(program, plan, workload, devices_, *options.ranks,
+                                                                    options.plan_hash)),
+        execution_(program, plan, options, workload, devices_, remote_.get()),
         walk_(execution_),
         rendezvous_(execution_),
         measured_(program),
-        team_(is_checked() ? walk_.lanes() : program.table.devices(), [this] {
+        team_(is_checked() ? walk_.threads() : program.table.devices(), [this] {
           execution_.wake();
           walk_.wake();
           rendezvous_.wake();
+          if (options_.ranks != nullptr) options_.ranks->transport.cancel();
         }) {
+    if (options.ranks != nullptr) options.ranks->control.set_position([this] { return execution_.position(); });
     for (std::uint32_t s = 0; s < plan.model.stages; ++s)
       reduces_at_end_ = reduces_at_end_ || (plan.model.devices[StageId(s)].size() > 1 && plan.reduces_itself[s] == 0);
   }
 
+  ~Session() {
+    if (options_.ranks != nullptr) options_.ranks->control.set_position(nullptr);
+  }
+
   Result<RunReport> run() {
-    Result<void> ended = team_.run([this](std::uint32_t lane) { work(lane); }, options_.interrupt);
+    Result<void> ended = team_.run([this](std::uint32_t thread) { work(thread); }, [this] { watch(); });
     if (!ended) return ended.failure();
-    report_.interrupted = team_.interrupted();
     report_.declared = plan_.declared;
     if (rendezvous_.is_deadlocked()) {
       report_.deadlock = rendezvous_.deadlock();
@@ -102,31 +127,42 @@ class Session {
  private:
   bool is_checked() const { return !program_.order.empty(); }
 
+  void watch() {
+    if (team_.stopped()) return;
+    if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed)) {
+      report_.interrupted = true;
+      team_.stop();
+    } else if (options_.ranks != nullptr && options_.ranks->control.is_aborted()) {
+      team_.fail(options_.ranks->control.cause());
+    }
+  }
+
   // Unchecked, the queue of a device takes its streams in.
-  void work(std::uint32_t lane) {
+  void work(std::uint32_t thread) {
     sharpen_sleep_of_thread();
     use_one_thread();
-    const bool computes = lane < program_.table.devices();
+    const DeviceId d = is_checked() ? walk_.computes(thread) : DeviceId(thread);
     for (std::uint64_t step = 0; step < options_.steps; ++step) {
-      if (computes) devices_[lane]->begin_step(step);
+      if (d.valid()) devices_[d.value]->begin_step(step);
       if (!team_.meet([&] { begin(step); })) return;
-      const bool walked = is_checked() ? walk_.run(team_, lane) : rendezvous_.walk(team_, DeviceId(lane));
-      if (!walked || !reduce(lane)) return;
-      if (computes) devices_[lane]->end_step();
+      const bool walked = is_checked() ? walk_.run(team_, thread) : rendezvous_.walk(team_, d);
+      if (!walked || !reduce(d)) return;
+      if (d.valid()) devices_[d.value]->end_step();
       if (!team_.meet([&] { finish(step); })) return;
     }
   }
 
-  // Sums the gradients of the stages that have several devices and no reduction in the table: each on the first of its
-  // devices, once all have ended their ops and before any goes on.
-  bool reduce(std::uint32_t lane) {
+  // Sums the gradients of the stages that have several devices and no reduction in the table, once all have ended their
+  // ops and before any goes on: in each process the thread of the first of a stage's devices that are there.
+  bool reduce(DeviceId d) {
     if (!reduces_at_end_) return true;
     const auto nothing = [] {};
     if (!team_.meet(nothing)) return false;
-    for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
+    for (std::uint32_t s = 0; s < plan_.model.stages && d.valid(); ++s) {
       const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
-      if (devices.size() < 2 || devices.front() != DeviceId(lane) || plan_.reduces_itself[s] != 0) continue;
-      reduce_gradients(replicas_of(plan_.model, workload_, StageId(s)));
+      const auto first = std::ranges::find_if(devices, [&](DeviceId each) { return execution_.is_here(each); });
+      if (devices.size() < 2 || plan_.reduces_itself[s] != 0 || first == devices.end() || *first != d) continue;
+      if (!execution_.reduce_at_end(team_, StageId(s))) return false;
     }
     return team_.meet(nothing);
   }
@@ -135,7 +171,13 @@ class Session {
     step_began_ = now_ns();
     walk_.begin_step();
     rendezvous_.begin_step();
-    execution_.begin_step(step);
+    Ticks origin = step_began_;
+    if (options_.ranks != nullptr) {
+      Result<Ticks> common = common_origin(*options_.ranks);
+      if (!common) return team_.fail(common.failure().message);
+      origin = *common;
+    }
+    execution_.begin_step(step, origin);
   }
 
   void finish(std::uint64_t step) {
@@ -143,6 +185,10 @@ class Session {
     report.step = step;
     report.tokens = workload_.tokens_per_step();
     report.loss = workload_.loss();
+    if (options_.ranks != nullptr) {
+      const Result<void> shared = share_step(*options_.ranks, program_, report.loss, execution_.timeline());
+      if (!shared) return team_.fail(shared.failure().message);
+    }
     report.seconds = static_cast<double>(now_ns() - step_began_) * 1e-9;
     report.makespan_ns = makespan(program_, execution_.timeline());
     report.bubble = bubble(program_, execution_.timeline());
@@ -158,6 +204,7 @@ class Session {
   Workload& workload_;
   const RunOptions& options_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<Remote> remote_;
   Execution execution_;
   Walk walk_;
   Rendezvous rendezvous_;
@@ -174,6 +221,7 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
+  if (Result<void> ranks = place(program, options, *plan); !ranks) return ranks.failure();
   if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);
   Result<std::uint64_t> memory = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
@@ -182,7 +230,9 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
     workload.create();
     std::vector<std::unique_ptr<Device>> devices;
     for (std::uint32_t d = 0; d < program.table.devices(); ++d)
-      devices.push_back(std::make_unique<Device>(program, *plan, workload, DeviceId(d), payloads));
+      devices.push_back(is_here(options, DeviceId(d))
+                            ? std::make_unique<Device>(program, *plan, workload, DeviceId(d), payloads)
+                            : nullptr);
     Session session(program, *plan, workload, options, std::move(devices));
     Result<RunReport> report = session.run();
     if (report) report->memory_bytes = *memory;

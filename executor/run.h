@@ -1,5 +1,5 @@
-// run: one training run of a Program on the CPU, all devices in this process, each lane a thread that walks its ops in
-// order. What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
+// run: one training run of a Program on the CPU, all devices in this process or each in one of several, each lane a
+// thread that walks its ops in order. What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,8 @@
 #include "executor/stage/stage.h"
 
 namespace stave {
+
+struct Ranks;
 
 struct StepReport {
   /// Counted from 0.
@@ -42,6 +44,10 @@ struct RunOptions {
   std::vector<Ticks> setup_ns;
   /// Most memory for parameters and buffers together.
   std::uint64_t memory_bound_bytes = std::uint64_t{4} << 30;
+  /// The processes among which the devices lie, one each; null if all are here.
+  const Ranks* ranks = nullptr;
+  /// Of everything that the processes must have alike; goes with every message between them.
+  std::uint64_t plan_hash = 0;
   /// Set from outside, a signal handler for one, to end the run between two ops.
   const std::atomic<bool>* interrupt = nullptr;
   /// Called after every step, from a thread of the run, while all others wait.
@@ -84,9 +90,11 @@ struct RunReport {
 /// A compute op starts when the one before it on its device and everything it waits for have ended; a message when the
 /// one before it on its edge has started and its producer and everything it waits for have ended. Messages hold up
 /// neither end. A program lowered unchecked (no `order`) is run as one strict queue a device, in which a send waits for
-/// its receive; if that stops, the report says why.
+/// its receive; if that stops, the report says why. With several processes, all call this alike, and all get the whole
+/// report, for a step that all have finished.
 /// Errors: a program that contradicts itself or is no training step; a model that does not fit it or the memory; an op
-/// that fails or finds other data than it must, with device and op; a loss that is not finite. Never hangs.
+/// that fails or finds other data than it must, with device and op; a loss that is not finite; another process that
+/// failed or is gone. Never hangs.
 Result<RunReport> run(const Program& program, Workload& workload, const RunOptions& options);
 
 }  // namespace stave

@@ -8,7 +8,7 @@
 
 namespace stave {
 
-Result<void> Team::run(const std::function<void(std::uint32_t)>& work, const std::atomic<bool>* interrupt) {
+Result<void> Team::run(const std::function<void(std::uint32_t)>& work, const std::function<void()>& watch) {
   std::vector<std::thread> threads;
   std::uint32_t started = 0;
   try {
@@ -18,7 +18,7 @@ Result<void> Team::run(const std::function<void(std::uint32_t)>& work, const std
         try {
           work(member);
         } catch (const std::exception& e) {
-          fail("device " + std::to_string(member) + ": " + e.what());
+          fail("thread " + std::to_string(member) + " of the run: " + e.what());
         }
         const std::scoped_lock lock(mutex_);
         ++returned_;
@@ -26,19 +26,16 @@ Result<void> Team::run(const std::function<void(std::uint32_t)>& work, const std
       });
     }
   } catch (const std::system_error& e) {
-    fail("cannot start a thread for device " + std::to_string(started) + ": " + e.what());
+    fail("cannot start thread " + std::to_string(started) + " of the run: " + e.what());
   }
   {
     std::unique_lock lock(mutex_);
     while (returned_ < started) {
       // Of the system clock: the thread sanitizer of GCC 12 does not know the wait on a steady one.
       changed_.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(20));
-      if (interrupt != nullptr && interrupt->load(std::memory_order_relaxed) && !stopped_) {
-        interrupted_ = true;
-        lock.unlock();
-        stop();
-        lock.lock();
-      }
+      lock.unlock();
+      watch();
+      lock.lock();
     }
   }
   for (std::thread& thread : threads) thread.join();

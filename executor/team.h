@@ -1,4 +1,4 @@
-// Team: the threads of a run, one a device; where they meet between steps, and how one that fails ends them all.
+// Team: the threads of a run; where they meet between steps, and how one that fails ends them all.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ class Team {
   /// `wake` is called after a stop, to free threads that wait for something else than `meet`.
   Team(std::uint32_t members, std::function<void()> wake) : members_(members), wake_(std::move(wake)) {}
 
-  /// Runs `work(member)` on a thread each until all have returned. An exception of one is its failure. Meanwhile looks
-  /// at `interrupt`, if there is one, every 20 ms, and stops the team when it is set.
+  /// Runs `work(member)` on a thread each until all have returned. An exception of one is its failure. Meanwhile calls
+  /// `watch` every 20 ms, which may stop the team.
   /// Errors: the first failure; a thread that the system does not give.
-  Result<void> run(const std::function<void(std::uint32_t)>& work, const std::atomic<bool>* interrupt);
+  Result<void> run(const std::function<void(std::uint32_t)>& work, const std::function<void()>& watch);
 
   /// Waits until every member is here; the last one to come runs `last` before any goes on. False if the team was
   /// stopped.
@@ -32,13 +32,11 @@ class Team {
   void stop();
 
   const std::atomic<bool>& stopped() const { return stopped_; }
-  bool interrupted() const { return interrupted_; }
 
  private:
   const std::uint32_t members_;
   const std::function<void()> wake_;
   std::atomic<bool> stopped_ = false;
-  bool interrupted_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -4,15 +4,60 @@
 
 namespace stave {
 
+namespace {
+constexpr std::uint32_t kWithin = UINT32_MAX;
+}
+
 Walk::Walk(Execution& execution)
     : execution_(execution),
       lanes_(execution.program().table),
+      edge_thread_(execution.program().edges.size(), kWithin),
       pending_(std::make_unique<std::atomic<std::uint32_t>[]>(execution.program().nodes())),
-      mailboxes_(lanes_.count()) {}
+      lane_thread_(lanes_.count(), kWithin) {
+  const Program& program = execution.program();
+  for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
+    if (!execution.is_here(DeviceId(lanes_.device(lane)))) continue;
+    lane_thread_[lane] = static_cast<std::uint32_t>(mine_.size());
+    mine_.push_back(lane);
+  }
+  for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
+    const NodeId node = program.node(MessageId(m));
+    if (!execution.takes_part(node) || !execution.is_remote(node)) continue;
+    std::uint32_t& thread = edge_thread_[program.messages[m].edge.value];
+    if (thread == kWithin) {
+      thread = threads();
+      edges_.push_back(program.messages[m].edge);
+      messages_.emplace_back();
+    }
+    messages_[thread - mine_.size()].push_back(node);
+  }
+  mailboxes_ = std::vector<Mailbox>(threads());
+  find_pending();
+}
+
+void Walk::find_pending() {
+  // In one process these are the plan's; what other processes do is not waited for, but for what arrives of it.
+  const Program& program = execution_.program();
+  const Plan& plan = execution_.plan();
+  first_pending_.assign(program.nodes(), 0);
+  for (std::uint32_t n = 0; n < program.nodes(); ++n) {
+    if (!execution_.takes_part(NodeId(n))) continue;
+    for (NodeId follower : plan.followers[n]) ++first_pending_[follower.value];
+    // Its own edge's thread keeps the order of a remote message.
+    if (!program.is_message(NodeId(n)) || execution_.is_remote(NodeId(n))) continue;
+    const MessageId next = plan.next[program.message_of(NodeId(n)).value];
+    if (next.valid()) ++first_pending_[program.node(next).value];
+  }
+}
+
+DeviceId Walk::computes(std::uint32_t thread) const {
+  return thread < mine_.size() && mine_[thread] < execution_.program().table.devices() ? DeviceId(mine_[thread])
+                                                                                       : DeviceId();
+}
 
 void Walk::begin_step() {
   for (std::uint32_t n = 0; n < execution_.program().nodes(); ++n)
-    pending_[n].store(execution_.plan().pending[n], std::memory_order_relaxed);
+    pending_[n].store(first_pending_[n], std::memory_order_relaxed);
 }
 
 void Walk::wake() {
@@ -22,21 +67,29 @@ void Walk::wake() {
   }
 }
 
-bool Walk::wait_for(const Team& team, std::uint32_t lane, std::uint32_t position) {
-  if (pending_[position].load(std::memory_order_acquire) == 0) return !team.stopped();
-  Mailbox& mailbox = mailboxes_[lane];
+Walk::Mailbox& Walk::mailbox_of(NodeId n) {
+  const Program& program = execution_.program();
+  return mailboxes_[program.is_message(n) ? edge_thread_[program.message(n).edge.value]
+                                          : lane_thread_[lanes_.lane(n.value)]];
+}
+
+bool Walk::wait_for(const Team& team, NodeId node) {
+  const auto is_ready = [&] { return pending_[node.value].load(std::memory_order_acquire) == 0; };
+  if (is_ready()) return !team.stopped();
+  Mailbox& mailbox = mailbox_of(node);
   std::unique_lock lock(mailbox.mutex);
-  mailbox.changed.wait(lock, [&] { return pending_[position].load(std::memory_order_acquire) == 0 || team.stopped(); });
+  mailbox.changed.wait(lock, [&] { return is_ready() || team.stopped(); });
   return !team.stopped();
 }
 
 void Walk::release(NodeId n, std::vector<NodeId>& ready) {
+  if (!execution_.takes_part(n)) return;
   if (pending_[n.value].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (execution_.program().is_message(n)) {
+  if (execution_.program().is_message(n) && !execution_.is_remote(n)) {
     ready.push_back(n);
     return;
   }
-  Mailbox& mailbox = mailboxes_[lanes_.lane(n.value)];
+  Mailbox& mailbox = mailbox_of(n);
   const std::scoped_lock lock(mailbox.mutex);
   mailbox.changed.notify_all();
 }
@@ -61,7 +114,24 @@ bool Walk::release_followers(Team& team, NodeId ended, std::vector<NodeId>& read
   return true;
 }
 
-bool Walk::run(Team& team, std::uint32_t lane) {
+bool Walk::run(Team& team, std::uint32_t thread) {
+  return thread < mine_.size() ? run_lane(team, mine_[thread]) : run_edge(team, thread);
+}
+
+bool Walk::run_edge(Team& team, std::uint32_t thread) {
+  std::vector<NodeId> ready;
+  Ticks previous_start = 0;
+  for (NodeId message : messages_[thread - mine_.size()]) {
+    if (!wait_for(team, message)) return false;
+    const Ticks start = std::max(previous_start, execution_.latest_end(message));
+    if (!execution_.carry_half(team, message, start)) return false;
+    previous_start = execution_.start(message);
+    if (!release_followers(team, message, ready)) return false;
+  }
+  return true;
+}
+
+bool Walk::run_lane(Team& team, std::uint32_t lane) {
   const Plan& plan = execution_.plan();
   std::vector<NodeId> ready;
   Ticks lane_end = 0;
@@ -71,8 +141,9 @@ bool Walk::run(Team& team, std::uint32_t lane) {
     const std::uint32_t count = plan.together[position];
     const std::uint32_t first = position;
     Ticks start = lane_end + execution_.setup(first);
+    execution_.come_to(first);
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (!wait_for(team, lane, first + i)) return false;
+      if (!wait_for(team, NodeId(first + i))) return false;
       start = std::max(start, execution_.latest_end(NodeId(first + i)));
     }
     if (!execution_.compute(team, first, start)) return false;

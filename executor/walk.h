@@ -1,6 +1,6 @@
 // Walk: runs a checked Program. A thread a lane takes its ops in order: a device's computing, or one of its streams.
-// The lane of an edge has no thread of its own: whoever makes its next message ready carries it, so that a transfer
-// never waits for a compute lane.
+// The lane of an edge within the process has no thread of its own: whoever makes its next message ready carries it, so
+// that a transfer never waits for a compute lane. That of an edge to or from another process has one, which waits there.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,15 @@ class Walk {
  public:
   explicit Walk(Execution& execution);
 
-  /// How many threads are needed: lane d is the computing of device d, those above are streams.
-  std::uint32_t lanes() const { return lanes_.count(); }
+  /// How many threads are needed.
+  std::uint32_t threads() const { return static_cast<std::uint32_t>(mine_.size() + edges_.size()); }
+  /// The device whose computing is the work of a thread; not valid of streams and edges.
+  DeviceId computes(std::uint32_t thread) const;
 
   /// Once a step, before any thread walks.
   void begin_step();
-  /// Runs the ops of a lane, on the calling thread. False if the run was stopped.
-  bool run(Team& team, std::uint32_t lane);
+  /// Does the work of a thread, on the calling one. False if the run was stopped.
+  bool run(Team& team, std::uint32_t thread);
   /// After a stop: lets no thread wait any longer.
   void wake();
 
@@ -34,15 +36,30 @@ class Walk {
     std::condition_variable changed;
   };
 
-  bool wait_for(const Team& team, std::uint32_t lane, std::uint32_t position);
+  void find_pending();
+  bool run_lane(Team& team, std::uint32_t lane);
+  bool run_edge(Team& team, std::uint32_t thread);
+  Mailbox& mailbox_of(NodeId n);
+  bool wait_for(const Team& team, NodeId node);
   // Counts down those that waited for `ended`; carries the messages that become ready, and goes on from them.
   bool release_followers(Team& team, NodeId ended, std::vector<NodeId>& ready);
   void release(NodeId n, std::vector<NodeId>& ready);
 
   Execution& execution_;
   const Lanes lanes_;
+  // Lanes that are run here, and edges between here and elsewhere: a thread each, in this order. By edge its thread, or
+  // none.
+  std::vector<std::uint32_t> mine_;
+  std::vector<EdgeId> edges_;
+  std::vector<std::uint32_t> edge_thread_;
+  // By edge of `edges_`: its messages, in order.
+  std::vector<std::vector<NodeId>> messages_;
+  // By node: how many ends here it waits for at the start of a step, and now.
+  std::vector<std::uint32_t> first_pending_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> pending_;
+  // By thread.
   std::vector<Mailbox> mailboxes_;
+  std::vector<std::uint32_t> lane_thread_;
 };
 
 }  // namespace stave

@@ -165,8 +165,10 @@ void IntegerWorkload::create() {
     std::vector<std::uint32_t> frozen;
     for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
       frozen.push_back(static_cast<std::uint32_t>(std::lround(freeze_.at(s, m, partition_.microbatches) * words_)));
-    for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
-      made_[s].push_back(std::make_unique<IntegerStage>(s, words_, seed_, partition_.kept_of(StageId(s)), frozen));
+    for (DeviceId d : partition_.devices[StageId(s)])
+      made_[s].push_back(partition_.is_here(d) ? std::make_unique<IntegerStage>(s, words_, seed_,
+                                                                                partition_.kept_of(StageId(s)), frozen)
+                                               : nullptr);
   }
 }
 
@@ -187,14 +189,15 @@ std::size_t IntegerWorkload::stash_bytes(StageId) const { return 3 * words_ * si
 std::uint64_t IntegerWorkload::parameter_bytes() const {
   std::uint64_t arrays = 0;
   for (std::uint32_t s = 0; s < partition_.stages; ++s)
-    arrays += partition_.devices[StageId(s)].size() * (std::uint64_t{1} + partition_.kept_of(StageId(s)));
+    arrays += partition_.replicas_here(StageId(s)) * (std::uint64_t{1} + partition_.kept_of(StageId(s)));
   return arrays * words_ * sizeof(std::uint64_t);
 }
 
 double IntegerWorkload::loss() const {
   std::uint64_t sum = 0;
   for (const auto& replicas : made_)
-    for (const std::unique_ptr<IntegerStage>& stage : replicas) sum += stage->loss();
+    for (const std::unique_ptr<IntegerStage>& stage : replicas)
+      if (stage != nullptr) sum += stage->loss();
   // What a double holds of it: enough to see that two runs differ.
   return static_cast<double>(sum >> 11);
 }

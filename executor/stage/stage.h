@@ -94,11 +94,11 @@ class Workload {
   /// Fits the model to a schedule and computes all sizes; makes no stage. Errors: a size outside its bounds, or that
   /// the partition does not fit.
   virtual Result<void> configure(const Partition& partition) = 0;
-  /// Makes the stages, those of one partition once. Throws std::bad_alloc.
+  /// Makes the stages of the devices that are here, those of one partition once. Throws std::bad_alloc.
   virtual void create() = 0;
 
-  /// The stage's replica on Partition::devices[s][replica]; null if there is none. Where nothing is computed (the sleep
-  /// workload) there never is, and every op lasts its cost.
+  /// The stage's replica on Partition::devices[s][replica]; null if there is none, or none here. Where nothing is
+  /// computed (the sleep workload) there never is, and every op lasts its cost.
   virtual Stage* stage(StageId s, std::uint32_t replica = 0) = 0;
   /// Size of what a message of this name carries for a slice of a microbatch; 0 if the model knows no such data.
   virtual std::size_t payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const = 0;
@@ -106,11 +106,12 @@ class Workload {
   virtual std::size_t payload_bytes(std::string_view payload) const = 0;
   /// Size of the largest stash of a stage.
   virtual std::size_t stash_bytes(StageId s) const = 0;
-  /// Parameters with gradients, optimizer state and scratch, of all stages and replicas.
+  /// Parameters with gradients, optimizer state and scratch, of all stages and replicas that are here.
   virtual std::uint64_t parameter_bytes() const = 0;
   /// Tokens that one step trains on; 0 if it has none.
   virtual std::uint64_t tokens_per_step() const { return 0; }
-  /// Mean loss over the tokens of the step, once it has ended; 0 if it has none.
+  /// Loss of the step, once it has ended: the mean over its tokens of what ends here, which over all processes adds up
+  /// to the whole; 0 if it has none.
   virtual double loss() const { return 0; }
   virtual bool computes() const { return true; }
 };

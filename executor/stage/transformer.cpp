@@ -63,15 +63,22 @@ void Transformer::create() {
     for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
       frozen.push_back(
           freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block_[s + 1] - first_block_[s]));
-    for (std::size_t r = 0; r < partition_.devices[StageId(s)].size(); ++r)
-      made_[s].push_back(std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_, corpus_,
-                                                            partition_.kept_of(StageId(s)), frozen));
+    for (DeviceId d : partition_.devices[StageId(s)])
+      made_[s].push_back(partition_.is_here(d) ? std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_,
+                                                                                    corpus_,
+                                                                                    partition_.kept_of(StageId(s)), frozen)
+                                               : nullptr);
   }
   // oneDNN compiles its kernels at their first call, which would count as part of the first op of each kind.
   const AlignedBytes value(payload_bytes("activation"));
   const std::vector<StageId>& route = partition_.route(0);
-  for (StageId s : {route.front(), route.back()}) {
-    TransformerStage& stage = *made_[s.value][0];
+  std::vector<StageId> warmed;
+  for (StageId s : route)
+    if (partition_.replicas_here(s) != 0 && (s == route.front() || s == route.back() || warmed.empty()))
+      warmed.push_back(s);
+  for (StageId s : warmed) {
+    const auto made = std::ranges::find_if(made_[s.value], [](const auto& stage) { return stage != nullptr; });
+    TransformerStage& stage = **made;
     std::vector<AlignedBytes> memory;
     std::vector<std::byte*> stashes;
     for (std::uint32_t q = 0; q < partition_.slices_of(0); ++q)
@@ -122,7 +129,7 @@ std::uint64_t Transformer::parameter_bytes() const {
     // Versions of the values, gradients and two moments.
     const std::size_t arenas = 3 + std::size_t{partition_.kept_of(StageId(s))};
     const std::size_t one = (arenas * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float);
-    sum += one * partition_.devices[StageId(s)].size();
+    sum += one * partition_.replicas_here(StageId(s));
   }
   return sum;
 }
@@ -132,7 +139,8 @@ std::uint64_t Transformer::tokens_per_step() const { return std::uint64_t{config
 double Transformer::loss() const {
   std::vector<double> sums(static_cast<std::size_t>(partition_.microbatches) * partition_.slices, 0);
   for (const auto& replicas : made_)
-    for (const std::unique_ptr<TransformerStage>& stage : replicas) stage->add_losses(sums);
+    for (const std::unique_ptr<TransformerStage>& stage : replicas)
+      if (stage != nullptr) stage->add_losses(sums);
   double sum = 0;
   for (double each : sums) sum += each;
   return sum / static_cast<double>(tokens_per_step());

@@ -14,8 +14,4 @@ namespace stave {
 std::string deliver(const Program& program, const Message& message, std::uint64_t step, DeviceBuffers& source,
                     DeviceBuffers& target);
 
-/// Compares an envelope with what is due. Empty, or "slot 2 holds the gradient of I(1, 2) of step 3, but that of ... is
-/// due".
-std::string check_envelope(const Program& program, const Envelope& found, const Envelope& due, std::uint32_t slot);
-
 }  // namespace stave

@@ -1,0 +1,87 @@
+#include "cli/run/arguments.h"
+
+#include <fmt/format.h>
+
+#include "executor/control/place.h"
+#include "executor/transport/transports.h"
+
+namespace stave {
+
+namespace {
+
+std::string range(const Bounds& bounds) { return fmt::format("{} to {}", bounds.least, bounds.most); }
+
+}  // namespace
+
+void add_run_arguments(CLI::App& command, RunArguments& arguments) {
+  arguments.schedule.add_to(command);
+  const auto whole = [&](const std::string& name, std::uint32_t& value, const Bounds& bounds, const std::string& what) {
+    command.add_option(name, value, fmt::format("{}; {}", what, range(bounds)))
+        ->check(between(bounds.least, bounds.most))
+        ->type_name("N")
+        ->capture_default_str();
+  };
+  command.add_option("--workload", arguments.workload, "what the stages compute: transformer, integer or sleep")
+      ->check(CLI::IsMember({"transformer", "integer", "sleep"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--data", arguments.data, "a text to train on; may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  ModelConfig& model = arguments.model;
+  whole("--steps", model.steps, kStepsBounds, "training steps");
+  whole("--width", model.width, kWidthBounds, "width of the model");
+  whole("--heads", model.heads, kHeadsBounds, "attention heads");
+  whole("--blocks", model.blocks, kBlocksBounds, "transformer blocks; 0 for one a stage, or as many as\n`stages` lists layers");
+  whole("--sequence", model.sequence, kSequenceBounds, "tokens of a row");
+  whole("--rows", model.rows, kRowsBounds, "rows of a microbatch");
+  command.add_option("--learning-rate", model.learning_rate, fmt::format("above 0, at most {}", kMostLearningRate))
+      ->check(between(1e-12, kMostLearningRate))
+      ->type_name("X")
+      ->capture_default_str();
+  command.add_option("--seed", model.seed, "of the parameters and of the choice of data")
+      ->check(between(0, 18446744073709551615.0))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--clock", arguments.clock, "wall, virtual, or auto: wall with two cores a device")
+      ->check(CLI::IsMember({"auto", "wall", "virtual"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  std::vector<std::string> transports;
+  for (const TransportInfo& info : kTransports) transports.emplace_back(info.name);
+  command.add_option("--ranks", arguments.ranks, "start so many ranks on this host, processes with a device each")
+      ->check(between(1, kMostRanks))
+      ->type_name("N");
+  command.add_option("--transport", arguments.transport,
+                     "inproc: all devices in this process; gloo or mpi: this\nprocess is a rank, of those that --ranks, mpirun, srun or\n"
+                     "torchrun have started")
+      ->check(CLI::IsMember(transports))
+      ->type_name("NAME");
+  command.add_flag("--rendezvous", arguments.rendezvous, "of mpi: a send waits for its receive, nothing is buffered");
+  command.add_option("--unit-ms", arguments.unit_ms, "what one unit of the costs is, for sleeps and messages, in ms, where a\ncosts file does not say")
+      ->check(between(1e-6, 1e6))
+      ->type_name("X")
+      ->capture_default_str();
+  command.add_option("--message-kib", arguments.message_kib, "of sleeps: what a message carries, in KiB")
+      ->check(between(0, 1 << 20))
+      ->type_name("N");
+  command.add_option("--memory", arguments.memory_gib, "most memory for parameters and buffers, in GiB")
+      ->check(between(0.001, 4096))
+      ->type_name("X")
+      ->capture_default_str();
+  command.add_option("--every", arguments.every, "print every Nth step; 0 for about fifteen lines")
+      ->check(between(0, 4294967295))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--unchecked", arguments.unchecked,
+                    "run the table in its own order, each send right after its\n"
+                    "op, each receive right before the op that needs it, nothing\n"
+                    "buffered and no order of messages planned: also a table that\n"
+                    "`check` proves may stop so; says who waits for whom");
+  command.add_flag("--verify", arguments.verify,
+                    "compare the gradients of step 1 with those of the same model\n"
+                    "run in sequence (integers are always compared)");
+  command.add_flag("--json", arguments.json, "one JSON object at the end, times in us");
+}
+
+}  // namespace stave

@@ -1,0 +1,41 @@
+// What `stave run` is told on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "executor/stage/config.h"
+
+namespace stave {
+
+struct RunArguments {
+  ScheduleOptions schedule;
+  std::string workload = "transformer";
+  std::string clock = "auto";
+  std::vector<std::string> data;
+  ModelConfig model;
+  /// How many ranks to start on this host; 0 for none.
+  std::uint32_t ranks = 0;
+  /// Empty: gloo with --ranks, else inproc.
+  std::string transport;
+  bool rendezvous = false;
+  /// Of a message between sleeps.
+  std::uint32_t message_kib = 0;
+  double unit_ms = 1;
+  double memory_gib = 4;
+  std::uint32_t every = 0;
+  bool unchecked = false;
+  bool verify = false;
+  bool json = false;
+
+  bool trains() const { return workload == "transformer"; }
+  bool sleeps() const { return workload == "sleep"; }
+};
+
+void add_run_arguments(CLI::App& command, RunArguments& arguments);
+
+}  // namespace stave

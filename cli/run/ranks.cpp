@@ -1,0 +1,62 @@
+#include "cli/run/ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "executor/control/launch.h"
+
+namespace stave {
+
+namespace {
+
+// This process's own.
+std::vector<std::string> command_line() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size(); at += words.back().size() + 1) words.emplace_back(text.c_str() + at);
+  return words;
+}
+
+}  // namespace
+
+Result<Role> find_role(const RunArguments& arguments) {
+  Role role;
+  const std::string name = !arguments.transport.empty() ? arguments.transport : arguments.ranks > 0 ? "gloo" : "inproc";
+  role.transport = std::ranges::find(kTransports, name, &TransportInfo::name)->kind;
+  if (arguments.rendezvous && role.transport != TransportKind::Mpi)
+    return Failure{fmt::format("--rendezvous is of --transport mpi, not of {}", name)};
+  if (!role.is_rank()) {
+    if (arguments.ranks > 0) return Failure{"--ranks needs a transport between processes: --transport inproc has none"};
+    return role;
+  }
+  if (arguments.unchecked) return Failure{"--unchecked runs in one process: leave --ranks and --transport out"};
+  Result<std::optional<RankPlace>> place = find_place(environment());
+  if (!place) return place.failure();
+  role.place = std::move(*place);
+  role.launches = arguments.ranks > 0 && !role.place;
+  if (role.launches && role.transport == TransportKind::Mpi)
+    return Failure{fmt::format("--ranks starts ranks by itself; those of MPI are started by mpirun -n {} or srun -n {}",
+                               arguments.ranks, arguments.ranks)};
+  if (role.place && arguments.ranks > 0 && arguments.ranks != role.place->size)
+    return Failure{fmt::format("--ranks is {}, but {} has started {} ranks", arguments.ranks, role.place->launcher,
+                               role.place->size)};
+  return role;
+}
+
+Exit launch(std::uint32_t ranks) {
+  catch_interrupt();
+  const Result<int> status = launch_ranks(ranks, command_line(), interrupt_signal);
+  if (!status) return fail(status.failure().message);
+  return static_cast<Exit>(status.value());
+}
+
+Result<std::unique_ptr<JoinedRank>> join(const Role& role, const RunArguments& arguments, const std::string& what) {
+  return JoinedRank::join(role.transport, role.place, arguments.rendezvous, what);
+}
+
+}  // namespace stave

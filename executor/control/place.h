@@ -1,0 +1,49 @@
+// RankPlace: which of a run's ranks this process is, and where rank 0 is found; read from the variables that launchers set.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+
+namespace stave {
+
+/// Most ranks of a run.
+inline constexpr std::uint32_t kMostRanks = 4096;
+
+struct RankPlace {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  /// Among the ranks of this host.
+  std::uint32_t local_rank = 0;
+  /// Where rank 0 listens; empty if the launcher does not say (mpirun).
+  std::string host;
+  std::uint16_t port = 0;
+  /// What a rank must know to be let in.
+  std::string token;
+  /// Rank 0's listening socket, if whoever started it has made it already; -1 if not.
+  int listener = -1;
+  /// Who set the variables, for messages: "torchrun", "mpirun", "srun".
+  std::string launcher;
+};
+
+/// Gives the value of a variable, or nothing.
+using Variables = std::function<std::optional<std::string>(const std::string&)>;
+
+/// Those of this process.
+Variables environment();
+
+/// In this order: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (torchrun, and stave's own); those of mpirun
+/// (OMPI_COMM_WORLD_*); PMI_RANK and PMI_SIZE; those of Slurm. Nothing if there are none of them: one process.
+///
+/// The token is STAVE_TOKEN; under Slurm, where it is not set, the job's number, which anyone on the cluster can know.
+/// Errors: a variable of a set that is missing, is no number, or a rank that is not below the number of ranks; each
+/// named with its value.
+Result<std::optional<RankPlace>> find_place(const Variables& variables);
+
+/// The first host of Slurm's list: "n[003-007,012],m1" is n003. Empty if it is none.
+std::string first_host(const std::string& list);
+
+}  // namespace stave

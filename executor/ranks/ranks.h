@@ -1,0 +1,38 @@
+// Ranks: a run whose devices lie in several processes, one a process, as one of them sees it; and what they tell each
+// other around a step.
+#pragma once
+
+#include <cstdint>
+
+#include "core/ids.h"
+#include "core/program.h"
+#include "core/result.h"
+#include "core/timeline.h"
+#include "executor/control/control.h"
+#include "executor/reference.h"
+#include "executor/transport/transport.h"
+
+namespace stave {
+
+struct Ranks {
+  Control& control;
+  Transport& transport;
+
+  std::uint32_t rank() const { return control.rank(); }
+  /// Device d is that of rank d.
+  std::uint32_t rank_of(DeviceId d) const { return d.value; }
+  bool has(DeviceId d) const { return rank_of(d) == rank(); }
+};
+
+/// Waits for all ranks, and gives time 0 of the step that then begins, as now_ns() counts here: one moment on all.
+/// Errors: a rank that failed or is gone.
+Result<Ticks> common_origin(const Ranks& ranks);
+
+/// After a step: `loss` becomes the sum of all ranks' losses, added in their order, and `timeline` gets the times of what
+/// ran elsewhere, of a message those of the rank that received it. Errors: a rank that failed or is gone.
+Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Timeline& timeline);
+
+/// `comparison` of the stages here becomes that of all ranks' stages. Errors: a rank that failed or is gone.
+Result<void> share_comparison(const Ranks& ranks, Comparison& comparison);
+
+}  // namespace stave

@@ -1,0 +1,38 @@
+// The one table of transports: how data goes from one device of a run to another.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace stave {
+
+enum class TransportKind { Inproc, Gloo, Mpi };
+
+struct TransportInfo {
+  TransportKind kind = TransportKind::Inproc;
+  std::string_view name;
+  /// Between processes, each a rank with one device; else all devices are in one.
+  bool has_ranks = false;
+  /// Whether this build has it, and what it lacks if not.
+  bool is_built = true;
+  std::string_view lacks;
+};
+
+#ifdef STAVE_WITH_GLOO
+inline constexpr bool kWithGloo = true;
+#else
+inline constexpr bool kWithGloo = false;
+#endif
+#ifdef STAVE_WITH_MPI
+inline constexpr bool kWithMpi = true;
+#else
+inline constexpr bool kWithMpi = false;
+#endif
+
+inline constexpr std::array<TransportInfo, 3> kTransports = {{
+    {TransportKind::Inproc, "inproc", false, true, ""},
+    {TransportKind::Gloo, "gloo", true, kWithGloo, "Gloo (Debian's libgloo-dev)"},
+    {TransportKind::Mpi, "mpi", true, kWithMpi, "MPI (Debian's libopenmpi-dev)"},
+}};
+
+}  // namespace stave
