@@ -105,7 +105,8 @@ void Control::listen() {
         refusal_ = "rank 0 has closed the connection: its token (STAVE_TOKEN) is another one, or it is not stave";
     }
     if (count <= 0) {
-      note_lost(std::string("is gone: ") + (count == 0 ? "it has closed its connection" : std::strerror(errno)));
+      const bool has_closed = count == 0 || errno == ECONNRESET;
+      note_lost(std::string("is gone: ") + (has_closed ? "it has closed its connection" : std::strerror(errno)));
       return;
     }
     heard = now;

@@ -49,8 +49,8 @@ class Reader {
 
   // Where rank 0 listens, if that is said.
   Result<void> master(RankPlace& place) const {
-    if (const std::optional<std::string> host = text("MASTER_ADDR")) place.host = *host;
-    if (text("MASTER_PORT") || !place.host.empty()) {
+    if (const std::optional<std::string> host = text("MASTER_ADDR")) {
+      place.host = *host;
       const Result<std::uint32_t> port = number("MASTER_PORT", 1, UINT16_MAX);
       if (!port) return port.failure();
       place.port = static_cast<std::uint16_t>(port.value());

@@ -59,7 +59,9 @@ void ControlServer::serve() {
     if (polled[0].revents & POLLIN) accept_peers();
     look_around();
     std::erase_if(peers_, [](const Peer& peer) { return peer.is_closed; });
-    is_empty_ = std::ranges::all_of(peers_, [](const Peer& p) { return p.rank == UINT32_MAX || p.has_left; });
+    is_empty_ = std::ranges::all_of(peers_, [](const Peer& peer) {
+      return peer.rank == UINT32_MAX || peer.has_left || peer.is_lost;
+    });
   }
 }
 
@@ -80,7 +82,8 @@ void ControlServer::read_from(Peer& peer) {
   while (!peer.is_closed) {
     const ssize_t count = ::recv(peer.socket.fd(), bytes, sizeof(bytes), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count <= 0) return lose(peer, count == 0 ? "it has closed its connection" : std::strerror(errno));
+    if (count <= 0)
+      return lose(peer, count == 0 || errno == ECONNRESET ? "it has closed its connection" : std::strerror(errno));
     peer.heard = now_ns();
     const bool is_stranger = peer.rank == UINT32_MAX;
     if (!peer.reader.feed({bytes, static_cast<std::size_t>(count)}, is_stranger ? kMostHello : kMostFrame))
@@ -213,6 +216,7 @@ void ControlServer::look_around() {
     if (peer.rank == UINT32_MAX) {
       peer.is_closed = now - peer.heard > kHelloNs;
     } else if (is_complete_ && !peer.has_left && !is_aborted_ && now - peer.heard > kSilenceNs) {
+      peer.is_lost = true;
       abort("rank " + std::to_string(peer.rank) + " has not been heard of for " +
             std::to_string(kSilenceNs / 1'000'000'000) + " s" + last_seen_at(peer.doing));
     }

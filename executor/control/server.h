@@ -33,6 +33,8 @@ class ControlServer {
     Ticks heard = 0;
     std::string doing;
     bool has_left = false;
+    /// Given up: nobody waits for it to leave.
+    bool is_lost = false;
     bool is_closed = false;
   };
 
