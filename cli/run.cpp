@@ -11,11 +11,13 @@
 #include "cli/run/arguments.h"
 #include "cli/run/ranks.h"
 #include "cli/run/run_text.h"
+#include "cli/run/step_log.h"
 #include "cli/run/trained_model.h"
 #include "compiler/lower.h"
 #include "compiler/verify.h"
 #include "core/program_file.h"
 #include "executor/clock.h"
+#include "executor/replicate.h"
 #include "executor/run.h"
 #include "scheduler/simulate.h"
 
@@ -28,8 +30,7 @@ struct ChosenClock {
   std::string words;
 };
 
-ChosenClock choose_clock(const RunArguments& arguments, const Built& built, const Role& role) {
-  const std::uint32_t devices = built.program->table.devices();
+ChosenClock choose_clock(const RunArguments& arguments, std::uint32_t devices, const Costs& costs, const Role& role) {
   const unsigned cores = usable_cores();
   const std::string have = fmt::format("{} core{} for {} device{}", cores, cores == 1 ? "" : "s", devices,
                                        devices == 1 ? "" : "s");
@@ -42,7 +43,7 @@ ChosenClock choose_clock(const RunArguments& arguments, const Built& built, cons
   return {Clock::Virtual,
           fmt::format("virtual: an op lasts the CPU time of its thread, a message{} its priced time\n"
                       "          ({})",
-                      built.costs->setups.empty() ? "" : " or a change between ops",
+                      costs.setups.empty() ? "" : " or a change between ops",
                       arguments.clock == "virtual"
                           ? "as asked for"
                           : have + "; wall time needs two a device to say something about the schedule")};
@@ -53,61 +54,108 @@ class Training {
   explicit Training(const RunArguments& arguments) : arguments_(arguments) {}
 
   Exit run() {
-    if (Result<void> valid = validate(arguments_.model); !valid) return fail(valid.failure().message);
+    if (Result<void> valid = check(); !valid) return fail(valid.failure().message);
     const Result<Role> role = find_role(arguments_);
     if (!role) return fail(role.failure().message);
     if (role.value().launches) return launch(arguments_.ranks);
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
-    if (const Result<void> made = model_.make(); !made) return fail(made.failure().message);
-    const ChosenClock clock = choose_clock(arguments_, built_, role.value());
+    if (const Result<void> made = model_.make(program()); !made) return fail(made.failure().message);
+    const ChosenClock clock = choose_clock(arguments_, program().table.devices(), *built_.costs, role.value());
     const Result<std::uint64_t> memory = model_.make_reference();
     if (!memory) return fail(memory.failure().message);
     const std::int64_t known_ns = built_.costs ? ns_of_unit(built_.costs->unit) : 0;
     const double unit_ns = known_ns > 0 ? static_cast<double>(known_ns) : arguments_.unit_ms * 1e6;
     const Result<Costs> costs = costs_in_ns(*built_.program, *built_.costs, unit_ns);
     if (!costs) return fail(costs.failure().message);
-    RunOptions options;
+    RunOptions options = options_for(costs.value());
     options.clock = clock.clock;
     options.memory_bound_bytes = memory.value();
-    options.cost_ns = node_costs(*built_.program, costs.value());
-    options.setup_ns = setup_costs(*built_.program, costs.value());
-    options.steps = arguments_.model.steps;
-    options.interrupt = catch_interrupt();
     if (role.value().is_rank()) {
-      Result<std::unique_ptr<JoinedRank>> joined = join(role.value(), arguments_, what_runs());
+      Result<std::unique_ptr<JoinedRank>> joined = join(role.value(), arguments_, options.what);
       if (!joined) return fail(joined.failure().message);
       rank_ = std::move(*joined);
       options.ranks = &rank_->ranks();
       options.plan_hash = rank_->plan_hash();
     }
     const bool is_first = rank_ == nullptr || rank_->ranks().rank() == 0;
+    std::optional<StepLog> log;
+    if (!arguments_.log.empty() && is_first) {
+      Result<StepLog> opened = StepLog::open(arguments_.log, arguments_.resume);
+      if (!opened) return fail_all(opened.failure().message);
+      log = std::move(*opened);
+    }
     RunText text(arguments_, built_, model_, options, costs.value(), clock.words, !is_first);
     options.on_step = [&](const StepReport& step) {
       text.step(step);
+      if (log) log->step(step);
       model_.compare(step, options.ranks);
     };
     text.heading();
-    Result<RunReport> report = stave::run(*built_.program, model_.workload(), options);
+    Result<RunReport> report = stave::run(program(), model_.workload(), options);
     if (!report) return fail_all(report.failure().message);
     if (!model_.failure().empty()) return fail_all(model_.failure());
-    if (rank_ != nullptr) rank_->leave();
+    if (rank_ != nullptr && !report->interrupted) rank_->leave();
     if (report->deadlock) {
       text.deadlock(*report->deadlock);
       return Exit::Rejected;
     }
+    // The copies are alike: what is shown is the first.
+    if (arguments_.replicas > 1 && !report->losses.empty())
+      report->timeline = copy_of(*built_.program, report->timeline, arguments_.replicas, 0);
     text.close(*report);
     if (report->interrupted) return static_cast<Exit>(128 + interrupt_signal());
     if (!text.failure().empty()) return fail(text.failure());
+    if (log && !log->failure().empty()) return fail(log->failure());
     return model_.comparison() && !model_.comparison()->agrees ? Exit::Rejected : Exit::Done;
   }
 
  private:
-  /// All that the ranks of a run must have alike.
+  /// The program that is run: the schedule's, or several of it.
+  const Program& program() const { return replicated_ ? *replicated_ : *built_.program; }
+
+  Result<void> check() const {
+    if (Result<void> valid = validate(arguments_.model); !valid) return valid;
+    if (arguments_.checkpoint.empty() && (arguments_.resume || arguments_.checkpoint_every > 0))
+      return Failure{fmt::format("{} needs the folder of the checkpoints: --checkpoint FOLDER",
+                                 arguments_.resume ? "--resume" : "--checkpoint-every")};
+    if (!arguments_.checkpoint.empty() && arguments_.sleeps())
+      return Failure{"--checkpoint: sleeps have no state to keep"};
+    if (arguments_.clip > 0 && !arguments_.trains())
+      return Failure{fmt::format("--clip: the workload {} has no gradients to scale", arguments_.workload)};
+    if (arguments_.replicas > 1 && arguments_.unchecked)
+      return Failure{"--unchecked runs one copy of a schedule: leave --replicas out"};
+    return {};
+  }
+
+  RunOptions options_for(const Costs& costs_ns) const {
+    RunOptions options;
+    options.cost_ns = replicate_by_node(*built_.program, node_costs(*built_.program, costs_ns), arguments_.replicas);
+    options.setup_ns = setup_costs(*built_.program, costs_ns);
+    if (!options.setup_ns.empty())
+      options.setup_ns = replicate_by_node(*built_.program, options.setup_ns, arguments_.replicas);
+    options.steps = arguments_.model.steps;
+    options.interrupt = catch_interrupt();
+    options.measures_norm = arguments_.trains();
+    options.clip_norm = arguments_.clip;
+    options.checkpoints = arguments_.checkpoint;
+    options.resumes = arguments_.resume;
+    if (!arguments_.checkpoint.empty())
+      options.checkpoint_every = arguments_.checkpoint_every > 0 ? arguments_.checkpoint_every : arguments_.model.steps;
+    options.what = what_runs();
+    return options;
+  }
+
+  /// All that the ranks of a run, and one that goes on from a checkpoint, must have alike.
   std::string what_runs() const {
     const ModelConfig& m = arguments_.model;
-    return fmt::format("{}workload {} {} {} {} {} {} {} {} {} data {:x} clock {}\n", write_program(*built_.program),
-                       arguments_.sleeps() ? fmt::format("sleep {}", arguments_.message_kib) : arguments_.workload, m.width, m.heads, m.blocks, m.sequence, m.rows, m.steps, m.learning_rate,
-                       m.seed, model_.corpus() == nullptr ? 0 : model_.corpus()->hash(), arguments_.clock);
+    std::string freeze;
+    for (const Rational& ratio : built_.schedule->costs.freeze) freeze += fmt::format(" {}", ratio.to_double());
+    return fmt::format(
+        "schedule {}\nprogram {:016x}\nreplicas {}\nworkload {}\nmessage-kib {}\nwidth {}\nheads {}\nblocks {}\n"
+        "sequence {}\nrows {}\nsteps {}\nwarmup {}\nlearning-rate {}\nclip {}\nseed {}\nfreeze{}\ndata {:016x}\nclock {}\n",
+        title_of(*built_.schedule), hash_of(write_program(*built_.program)), arguments_.replicas, arguments_.workload,
+        arguments_.message_kib, m.width, m.heads, m.blocks, m.sequence, m.rows, m.steps, m.warmup, m.learning_rate,
+        arguments_.clip, m.seed, freeze, model_.corpus() == nullptr ? 0 : model_.corpus()->hash(), arguments_.clock);
   }
 
   /// A failure here, or of another rank that this one fails of.
@@ -116,6 +164,11 @@ class Training {
   Exit prepare() {
     const Exit exit = build_one(one_, arguments_.schedule, arguments_.unchecked ? Step::Table : Step::Priced);
     if (exit != Exit::Done) return exit;
+    if (arguments_.replicas > 1) {
+      Result<Program> replicated = replicate(*built_.program, arguments_.replicas);
+      if (!replicated) return fail(replicated.failure().message);
+      replicated_ = std::move(*replicated);
+    }
     if (!arguments_.unchecked) return Exit::Done;
     Diagnostics sink;
     if (!verify_complete(*built_.schedule, *built_.table, sink)) {
@@ -129,6 +182,7 @@ class Training {
   const RunArguments& arguments_;
   One one_;
   Built& built_ = one_.built;
+  std::optional<Program> replicated_;
   TrainedModel model_{arguments_, built_};
   std::unique_ptr<JoinedRank> rank_;
 };

@@ -3,23 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/check.h"
-#include "executor/cpu/kernels.h"
+#include "executor/gradients.h"
 
 namespace stave {
-
-void add_gradients(const GradientView& sum, const GradientView& each) {
-  STAVE_CHECK(each.count == sum.count && each.element == sum.element, "two replicas of a stage differ");
-  switch (sum.element) {
-    case Element::Float32:
-      add(static_cast<float*>(sum.data), static_cast<const float*>(each.data), sum.count);
-      break;
-    case Element::Whole64:
-      for (std::size_t i = 0; i < sum.count; ++i)
-        static_cast<std::uint64_t*>(sum.data)[i] += static_cast<const std::uint64_t*>(each.data)[i];
-      break;
-  }
-}
 
 void reduce_gradients(std::span<Stage* const> replicas) {
   if (replicas.size() < 2) return;

@@ -16,9 +16,6 @@
 
 namespace stave {
 
-/// Adds gradients to those of another replica of their stage.
-void add_gradients(const GradientView& sum, const GradientView& each);
-
 /// The gradients of all replicas become their sum, added in the order given. Nobody else may touch them meanwhile.
 void reduce_gradients(std::span<Stage* const> replicas);
 

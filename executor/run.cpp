@@ -5,13 +5,15 @@
 #include <memory>
 #include <new>
 
+#include "executor/checkpoint.h"
 #include "executor/cpu/matmul.h"
 #include "executor/device.h"
 #include "executor/execution.h"
 #include "executor/measure.h"
 #include "executor/plan.h"
-#include "executor/reduction.h"
+#include "executor/ranks/ranks.h"
 #include "executor/stage/config.h"
+#include "executor/step_end.h"
 #include "executor/team.h"
 #include "executor/walk.h"
 
@@ -91,6 +93,7 @@ class Session {
         execution_(program, plan, options, workload, devices_, remote_.get()),
         walk_(execution_),
         rendezvous_(execution_),
+        step_end_(plan, workload, options, execution_, devices_),
         measured_(program),
         team_(is_checked() ? walk_.threads() : program.table.devices(), [this] {
           execution_.wake();
@@ -99,8 +102,6 @@ class Session {
           if (options_.ranks != nullptr) options_.ranks->transport.cancel();
         }) {
     if (options.ranks != nullptr) options.ranks->control.set_position([this] { return execution_.position(); });
-    for (std::uint32_t s = 0; s < plan.model.stages; ++s)
-      reduces_at_end_ = reduces_at_end_ || (plan.model.devices[StageId(s)].size() > 1 && plan.reduces_itself[s] == 0);
   }
 
   ~Session() {
@@ -108,6 +109,14 @@ class Session {
   }
 
   Result<RunReport> run() {
+    if (options_.resumes) {
+      const Result<std::uint64_t> done = read_checkpoint(options_.checkpoints, options_.what, plan_.model, workload_);
+      if (!done) return done.failure();
+      if (done.value() >= options_.steps)
+        return Failure{"the checkpoint in " + options_.checkpoints + " has done " + std::to_string(done.value()) +
+                       " steps, and --steps is " + std::to_string(options_.steps)};
+      report_.resumed_at = done.value();
+    }
     Result<void> ended = team_.run([this](std::uint32_t thread) { work(thread); }, [this] { watch(); });
     if (!ended) return ended.failure();
     report_.declared = plan_.declared;
@@ -142,29 +151,13 @@ class Session {
     sharpen_sleep_of_thread();
     use_one_thread();
     const DeviceId d = is_checked() ? walk_.computes(thread) : DeviceId(thread);
-    for (std::uint64_t step = 0; step < options_.steps; ++step) {
+    for (std::uint64_t step = report_.resumed_at; step < options_.steps; ++step) {
       if (d.valid()) devices_[d.value]->begin_step(step);
       if (!team_.meet([&] { begin(step); })) return;
       const bool walked = is_checked() ? walk_.run(team_, thread) : rendezvous_.walk(team_, d);
-      if (!walked || !reduce(d)) return;
-      if (d.valid()) devices_[d.value]->end_step();
+      if (!walked || !step_end_.run(team_, d)) return;
       if (!team_.meet([&] { finish(step); })) return;
     }
-  }
-
-  // Sums the gradients of the stages that have several devices and no reduction in the table, once all have ended their
-  // ops and before any goes on: in each process the thread of the first of a stage's devices that are there.
-  bool reduce(DeviceId d) {
-    if (!reduces_at_end_) return true;
-    const auto nothing = [] {};
-    if (!team_.meet(nothing)) return false;
-    for (std::uint32_t s = 0; s < plan_.model.stages && d.valid(); ++s) {
-      const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
-      const auto first = std::ranges::find_if(devices, [&](DeviceId each) { return execution_.is_here(each); });
-      if (devices.size() < 2 || plan_.reduces_itself[s] != 0 || first == devices.end() || *first != d) continue;
-      if (!execution_.reduce_at_end(team_, StageId(s))) return false;
-    }
-    return team_.meet(nothing);
   }
 
   void begin(std::uint64_t step) {
@@ -194,9 +187,15 @@ class Session {
     report.bubble = bubble(program_, execution_.timeline());
     measured_.add(step, execution_.timeline());
     report_.losses.push_back(report.loss);
+    report.gradient_norm = step_end_.gradient_norm();
     if (options_.on_step) options_.on_step(report);
     if (!std::isfinite(report.loss))
-      team_.fail("the loss of step " + std::to_string(step + 1) + " is not finite; try a lower learning rate");
+      return team_.fail("the loss of step " + std::to_string(step + 1) + " is not finite; try a lower learning rate");
+    if (options_.checkpoint_every == 0) return;
+    if ((step + 1) % options_.checkpoint_every != 0 && step + 1 != options_.steps) return;
+    const Result<void> written =
+        write_checkpoint(options_.checkpoints, step + 1, options_.what, plan_.model, workload_, options_.ranks);
+    if (!written) team_.fail(written.failure().message);
   }
 
   const Program& program_;
@@ -208,11 +207,11 @@ class Session {
   Execution execution_;
   Walk walk_;
   Rendezvous rendezvous_;
+  StepEnd step_end_;
   Measured measured_;
   Team team_;
   RunReport report_;
   Ticks step_began_ = 0;
-  bool reduces_at_end_ = false;
 };
 
 }  // namespace
@@ -221,6 +220,7 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
+  if (Result<void> clips = StepEnd::check(*plan, options); !clips) return clips.failure();
   if (Result<void> ranks = place(program, options, *plan); !ranks) return ranks.failure();
   if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);

@@ -26,6 +26,8 @@ struct StepReport {
   /// Mean over the step's tokens, in nats; 0 if nothing is trained.
   double loss = 0;
   std::uint64_t tokens = 0;
+  /// Of all gradients, before they are clipped; 0 if it is not measured.
+  double gradient_norm = 0;
   /// Of the wall clock, with the optimizer.
   double seconds = 0;
   /// From the start of the first op to the end of the last, on the clock of the run.
@@ -44,6 +46,16 @@ struct RunOptions {
   std::vector<Ticks> setup_ns;
   /// Most memory for parameters and buffers together.
   std::uint64_t memory_bound_bytes = std::uint64_t{4} << 30;
+  /// Measures the norm of all fp32 gradients at the end of a step; and scales them down to this norm if it is greater,
+  /// where it is above 0.
+  bool measures_norm = false;
+  double clip_norm = 0;
+  /// Where checkpoints are, and after how many steps one is written (the last always), if any; 0 writes none. A resumed
+  /// run begins with the last one there, which must be of a run that is alike in `what`.
+  std::string checkpoints;
+  std::uint64_t checkpoint_every = 0;
+  bool resumes = false;
+  std::string what;
   /// The processes among which the devices lie, one each; null if all are here.
   const Ranks* ranks = nullptr;
   /// Of everything that the processes must have alike; goes with every message between them.
@@ -81,6 +93,8 @@ struct RunReport {
   std::vector<std::string> declared;
   std::uint64_t memory_bytes = 0;
   bool interrupted = false;
+  /// Steps that the checkpoint it began with had done.
+  std::uint64_t resumed_at = 0;
   /// Only of a program lowered unchecked: who waits for whom. The timeline is then empty.
   std::optional<Deadlock> deadlock;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "executor/control/place.h"
+#include "executor/replicate.h"
 #include "executor/transport/transports.h"
 
 namespace stave {
@@ -39,6 +40,21 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->check(between(1e-12, kMostLearningRate))
       ->type_name("X")
       ->capture_default_str();
+  command.add_option("--warmup", model.warmup, "steps in which the learning rate rises; 0: a tenth of all")
+      ->check(between(0, kStepsBounds.most))
+      ->type_name("N");
+  command.add_option("--clip", arguments.clip, "most norm of all gradients together; they are scaled down to it")
+      ->check(between(1e-12, 1e12))
+      ->type_name("X");
+  command.add_option("--replicas", arguments.replicas, "copies of the whole schedule side by side, each with microbatches\nof its own; their gradients are summed")
+      ->check(between(1, kMaxReplicas))
+      ->type_name("N");
+  command.add_option("--checkpoint", arguments.checkpoint, "a folder for checkpoints; the last two are kept")->type_name("FOLDER");
+  command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps from one checkpoint to the next; without it one is\nwritten at the end")
+      ->check(between(1, kStepsBounds.most))
+      ->type_name("N");
+  command.add_flag("--resume", arguments.resume, "go on from the last checkpoint of the folder, bit for bit");
+  command.add_option("--log", arguments.log, "a new file, or when resuming one to go on with: a JSON object a\nline for every step")->type_name("FILE");
   command.add_option("--seed", model.seed, "of the parameters and of the choice of data")
       ->check(between(0, 18446744073709551615.0))
       ->type_name("N")

@@ -25,6 +25,13 @@ struct RunArguments {
   bool rendezvous = false;
   /// Of a message between sleeps.
   std::uint32_t message_kib = 0;
+  /// Copies of the schedule, data-parallel groups.
+  std::uint32_t replicas = 1;
+  double clip = 0;
+  std::string checkpoint;
+  std::uint32_t checkpoint_every = 0;
+  bool resume = false;
+  std::string log;
   double unit_ms = 1;
   double memory_gib = 4;
   std::uint32_t every = 0;

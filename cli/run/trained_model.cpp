@@ -42,15 +42,16 @@ FreezeRatios TrainedModel::freeze() const {
 
 Result<void> TrainedModel::find_partition() {
   if (arguments_.sleeps()) return {};
-  Result<Plan> plan = make_plan(*built_.program, true);
-  if (!plan && make_plan(*built_.program, false))
+  Result<Plan> plan = make_plan(*program_, true);
+  if (!plan && make_plan(*program_, false))
     return Failure{plan.failure().message + "; --workload sleep runs it without a model"};
   if (!plan) return plan.failure();
   partition_ = std::move(plan->model);
   return {};
 }
 
-Result<void> TrainedModel::make() {
+Result<void> TrainedModel::make(const Program& program) {
+  program_ = &program;
   if (Result<void> found = find_partition(); !found) return found;
   if (arguments_.sleeps()) {
     workload_ = std::make_unique<SleepWorkload>(std::size_t{arguments_.message_kib} << 10);
@@ -100,7 +101,7 @@ void TrainedModel::compare(const StepReport& step, const Ranks* ranks) {
     failure_ = loss.failure().message;
     return;
   }
-  comparison_ = compare_gradients(built_.program->table, *workload_, *reference_);
+  comparison_ = compare_gradients(program_->table, *workload_, *reference_);
   if (ranks == nullptr) return;
   if (const Result<void> shared = share_comparison(*ranks, *comparison_); !shared) failure_ = shared.failure().message;
 }

@@ -20,11 +20,11 @@ namespace stave {
 
 class TrainedModel {
  public:
-  /// Both must outlive it; `built` must have its program by the first call.
+  /// Both must outlive it; `built` must have its schedule by the first call.
   TrainedModel(const RunArguments& arguments, const Built& built) : arguments_(arguments), built_(built) {}
 
-  /// Errors: no training step; a text that cannot be read; a model that does not fit.
-  Result<void> make();
+  /// What `program` trains, which must outlive it. Errors: no training step; a text that cannot be read; a model that does not fit.
+  Result<void> make(const Program& program);
   /// Makes the second model, and says what memory is left for the run. Errors: the model alone needs too much.
   Result<std::uint64_t> make_reference();
   /// After the first step of a transformer, where nothing has been rounded twice yet, and after the last of integers.
@@ -47,6 +47,7 @@ class TrainedModel {
 
   const RunArguments& arguments_;
   const Built& built_;
+  const Program* program_ = nullptr;
   std::shared_ptr<const Corpus> corpus_;
   /// Empty if the ops are sleeps.
   std::optional<Partition> partition_;

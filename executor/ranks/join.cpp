@@ -81,8 +81,8 @@ Result<std::unique_ptr<JoinedRank>> JoinedRank::join(TransportKind transport, co
   return result;
 }
 
-Result<void> JoinedRank::come_together(TransportKind transport, std::optional<RankPlace> place, bool rendezvous,
-                                       const std::string& what) {
+Result<void> JoinedRank::come_together([[maybe_unused]] TransportKind transport, std::optional<RankPlace> place,
+                                       [[maybe_unused]] bool rendezvous, const std::string& what) {
 #ifdef STAVE_WITH_MPI
   // Under mpirun Gloo's ranks too find each other by MPI, unless the variables say where rank 0 listens.
   if (transport == TransportKind::Mpi || (place && place->launcher == "mpirun" && place->host.empty())) {

@@ -1,5 +1,6 @@
 #include "executor/ranks/ranks.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "executor/clock.h"
@@ -66,6 +67,23 @@ Result<void> share_step(const Ranks& ranks, const Program& program, double& loss
   for (std::uint32_t n = 0; n < program.nodes(); ++n) {
     const std::uint32_t r = rank_of(ranks, program, device, n);
     if (!take(blobs[r], timeline.start[n]) || !take(blobs[r], timeline.end[n])) return misfit(r);
+  }
+  return {};
+}
+
+Result<void> share_sum(const Ranks& ranks, std::vector<double>& values) {
+  std::string mine;
+  for (double value : values) put(mine, value);
+  Result<std::vector<std::string>> all = ranks.control.gather(mine);
+  if (!all) return all.failure();
+  std::fill(values.begin(), values.end(), 0);
+  for (std::uint32_t r = 0; r < all->size(); ++r) {
+    std::string_view blob = (*all)[r];
+    for (double& value : values) {
+      double each = 0;
+      if (!take(blob, each)) return misfit(r);
+      value += each;
+    }
   }
   return {};
 }

@@ -32,6 +32,9 @@ Result<Ticks> common_origin(const Ranks& ranks);
 /// ran elsewhere, of a message those of the rank that received it. Errors: a rank that failed or is gone.
 Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Timeline& timeline);
 
+/// `values` become the sums over all ranks, each added in their order. Errors: a rank that failed or is gone.
+Result<void> share_sum(const Ranks& ranks, std::vector<double>& values);
+
 /// `comparison` of the stages here becomes that of all ranks' stages. Errors: a rank that failed or is gone.
 Result<void> share_comparison(const Ranks& ranks, Comparison& comparison);
 

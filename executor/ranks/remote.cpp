@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/reduction.h"
+#include "executor/gradients.h"
 
 namespace stave {
 

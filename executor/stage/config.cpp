@@ -33,7 +33,7 @@ Result<void> validate(const ModelConfig& config) {
 
 double learning_rate_at(const ModelConfig& config, std::uint64_t step) {
   const double steps = config.steps;
-  const double warmup = std::max(1.0, steps / 10);
+  const double warmup = config.warmup > 0 ? config.warmup : std::max(1.0, steps / 10);
   const double done = static_cast<double>(step) + 1;
   if (done <= warmup) return config.learning_rate * done / warmup;
   const double rest = std::min(1.0, (done - warmup) / std::max(1.0, steps - warmup));

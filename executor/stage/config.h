@@ -33,8 +33,10 @@ struct ModelConfig {
   std::uint32_t sequence = 64;
   /// Rows of a microbatch.
   std::uint32_t rows = 2;
-  /// For the schedule of the learning rate: it rises over the first tenth of the steps and then falls to a tenth.
+  /// For the schedule of the learning rate: it rises over the first `warmup` steps (0: a tenth of all) and then falls to
+  /// a tenth.
   std::uint32_t steps = 150;
+  std::uint32_t warmup = 0;
   double learning_rate = 0.003;
   std::uint64_t seed = 1;
 };

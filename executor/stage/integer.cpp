@@ -80,6 +80,8 @@ class IntegerStage : public Stage {
 
   void settle(std::uint32_t newest) override { std::swap(weight_[0], weight_[newest]); }
 
+  std::vector<std::span<std::byte>> state() override { return {std::as_writable_bytes(std::span(weight_[0]))}; }
+
   std::span<std::byte> weights(std::uint32_t version) override {
     return std::as_writable_bytes(std::span(weight_[version]));
   }

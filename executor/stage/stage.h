@@ -84,6 +84,8 @@ class Stage {
   virtual GradientView gradients() = 0;
 
   virtual std::vector<ParameterView> parameters() const { return {}; }
+  /// What a later run needs to go on as this one would, between two steps: weights, moments, counters.
+  virtual std::vector<std::span<std::byte>> state() { return {}; }
 };
 
 /// A model, cut into the stages of a schedule.

@@ -380,4 +380,9 @@ std::vector<ParameterView> TransformerStage::parameters() const {
   return result;
 }
 
+std::vector<std::span<std::byte>> TransformerStage::state() {
+  const auto all = [](AlignedBytes& bytes) { return std::span(bytes.data(), bytes.size()); };
+  return {all(values_[0]), all(first_moments_), all(second_moments_), std::as_writable_bytes(std::span(&updates_, 1))};
+}
+
 }  // namespace stave

@@ -73,6 +73,7 @@ class TransformerStage : public Stage {
   std::span<std::byte> weights(std::uint32_t version) override;
   GradientView gradients() override;
   std::vector<ParameterView> parameters() const override;
+  std::vector<std::span<std::byte>> state() override;
 
   /// Adds the loss of every part that ended here to sums[microbatch * slices + slice].
   void add_losses(std::vector<double>& sums) const;

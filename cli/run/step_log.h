@@ -1,0 +1,31 @@
+// StepLog: a JSON object a line for every step of a run, in a file that whoever watches the run can follow.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "core/result.h"
+#include "executor/run.h"
+
+namespace stave {
+
+class StepLog {
+ public:
+  /// Makes a file, or with `goes_on` adds to one. Errors: one that exists where a new one is due, or cannot be written.
+  static Result<StepLog> open(const std::string& path, bool goes_on);
+
+  /// Writes a step at once. Keeps the first reason why it could not.
+  void step(const StepReport& step);
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::string failure_;
+};
+
+}  // namespace stave

@@ -1,0 +1,35 @@
+#include "executor/gradients.h"
+
+#include "core/check.h"
+#include "executor/cpu/kernels.h"
+
+namespace stave {
+
+void add_gradients(const GradientView& sum, const GradientView& each) {
+  STAVE_CHECK(each.count == sum.count && each.element == sum.element, "two replicas of a stage differ");
+  switch (sum.element) {
+    case Element::Float32:
+      add(static_cast<float*>(sum.data), static_cast<const float*>(each.data), sum.count);
+      break;
+    case Element::Whole64:
+      for (std::size_t i = 0; i < sum.count; ++i)
+        static_cast<std::uint64_t*>(sum.data)[i] += static_cast<const std::uint64_t*>(each.data)[i];
+      break;
+  }
+}
+
+double sum_of_squares(const GradientView& gradients) {
+  STAVE_CHECK(gradients.element == Element::Float32, "the norm of whole numbers");
+  const float* values = static_cast<const float*>(gradients.data);
+  double sum = 0;
+  for (std::size_t i = 0; i < gradients.count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  return sum;
+}
+
+void scale_gradients(const GradientView& gradients, float factor) {
+  STAVE_CHECK(gradients.element == Element::Float32, "whole numbers are not scaled");
+  float* values = static_cast<float*>(gradients.data);
+  for (std::size_t i = 0; i < gradients.count; ++i) values[i] *= factor;
+}
+
+}  // namespace stave

@@ -1,0 +1,85 @@
+#include "executor/step_end.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/gradients.h"
+#include "executor/ranks/ranks.h"
+
+namespace stave {
+
+StepEnd::StepEnd(const Plan& plan, Workload& workload, const RunOptions& options, Execution& execution,
+                 std::vector<std::unique_ptr<Device>>& devices)
+    : plan_(plan),
+      workload_(workload),
+      options_(options),
+      execution_(execution),
+      devices_(devices),
+      squares_(plan.model.stages, 0) {
+  for (std::uint32_t s = 0; s < plan.model.stages; ++s)
+    has_sums_ = has_sums_ || (plan.model.devices[StageId(s)].size() > 1 && plan.reduces_itself[s] == 0);
+}
+
+Result<void> StepEnd::check(const Plan& plan, const RunOptions& options) {
+  if (options.clip_norm <= 0 || std::ranges::count(plan.updates_itself, 1) == 0) return {};
+  return Failure{"gradients cannot be clipped by their norm: the schedule updates weights before all gradients are there"};
+}
+
+bool StepEnd::run(Team& team, DeviceId d) {
+  if (has_sums_ && !sum_replicas(team, d)) return false;
+  if (options_.measures_norm && !clip(team, d)) return false;
+  if (d.valid()) devices_[d.value]->end_step();
+  return true;
+}
+
+// Once all have ended their ops and before any goes on: in each process the thread of the first of a stage's devices that
+// are there.
+bool StepEnd::sum_replicas(Team& team, DeviceId d) {
+  const auto nothing = [] {};
+  if (!team.meet(nothing)) return false;
+  for (std::uint32_t s = 0; s < plan_.model.stages && d.valid(); ++s) {
+    const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
+    const auto first = std::ranges::find_if(devices, [&](DeviceId each) { return execution_.is_here(each); });
+    if (devices.size() < 2 || plan_.reduces_itself[s] != 0 || first == devices.end() || *first != d) continue;
+    if (!execution_.reduce_at_end(team, StageId(s))) return false;
+  }
+  return team.meet(nothing);
+}
+
+template <class Visit>
+void StepEnd::each_stage(DeviceId d, const Visit& visit) const {
+  for (std::uint32_t s = 0; s < plan_.model.stages && d.valid(); ++s) {
+    const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
+    const auto at = std::ranges::find(devices, d);
+    if (at != devices.end()) visit(s, static_cast<std::uint32_t>(at - devices.begin()));
+  }
+}
+
+bool StepEnd::clip(Team& team, DeviceId d) {
+  each_stage(d, [&](std::uint32_t s, std::uint32_t replica) {
+    if (replica == 0) squares_[s] = sum_of_squares(workload_.stage(StageId(s))->gradients());
+  });
+  if (!team.meet([&] { find_norm(team); })) return false;
+  // One that is not a number is left to the loss of the next step.
+  if (options_.clip_norm <= 0 || !(norm_ > options_.clip_norm)) return true;
+  const auto factor = static_cast<float>(options_.clip_norm / norm_);
+  each_stage(d, [&](std::uint32_t s, std::uint32_t replica) {
+    scale_gradients(workload_.stage(StageId(s), replica)->gradients(), factor);
+  });
+  return true;
+}
+
+// Added by stage, in every run alike.
+void StepEnd::find_norm(Team& team) {
+  if (options_.ranks != nullptr)
+    if (const Result<void> shared = share_sum(*options_.ranks, squares_); !shared)
+      return team.fail(shared.failure().message);
+  double sum = 0;
+  for (double square : squares_) sum += square;
+  norm_ = std::sqrt(sum);
+  if (options_.ranks != nullptr)
+    for (std::uint32_t s = 0; s < squares_.size(); ++s)
+      if (!options_.ranks->has(plan_.model.devices[StageId(s)].front())) squares_[s] = 0;
+}
+
+}  // namespace stave
