@@ -120,6 +120,8 @@ class Training {
                                  arguments_.resume ? "--resume" : "--checkpoint-every")};
     if (!arguments_.checkpoint.empty() && arguments_.sleeps())
       return Failure{"--checkpoint: sleeps have no state to keep"};
+    if (arguments_.verify && arguments_.resume)
+      return Failure{"--verify compares step 1, which a resumed run does not have"};
     if (arguments_.clip > 0 && !arguments_.trains())
       return Failure{fmt::format("--clip: the workload {} has no gradients to scale", arguments_.workload)};
     if (arguments_.replicas > 1 && arguments_.unchecked)
