@@ -143,6 +143,7 @@ CLI::App* add_compare(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("compare", "schedules side by side: by formula, as ideal tables, and priced");
   const auto arguments = std::make_shared<CompareArguments>();
   arguments->competitors.schedules.add_to(*command);
+  arguments->competitors.schedules.contention.add_to(*command);
   command->get_option("SCHEDULE")->required(false);
   command->add_flag("--library", arguments->competitors.library,
                     "the whole library, best first, and why the others are left out; so without any file");

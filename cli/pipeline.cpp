@@ -14,6 +14,7 @@
 #include "compiler/verify.h"
 #include "compiler/weights.h"
 #include "scheduler/cluster.h"
+#include "scheduler/contention/machine.h"
 #include "scheduler/costs_file.h"
 #include "scheduler/order/order.h"
 #include "scheduler/simulate.h"
@@ -115,6 +116,11 @@ Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
   const Result<SourceId> source = read_source(result.sources, file);
   if (!source) return source.failure();
   result.source = source.value();
+  const Result<SimulationRules> rules = options.contention.rules();
+  if (!rules) return rules.failure();
+  result.rules = rules.value();
+  if (result.rules.buffered_bytes && options.cluster.empty())
+    return Failure{"--buffered comes with --cluster and --model: without, a message has no bytes"};
   result.is_csv = looks_like_csv(file, result.sources[result.source].text);
   result.compiled = result.is_csv ? compile_csv(result.sources, result.source, result.sink)
                                   : compile(result.sources, result.source, result.sink);
@@ -177,7 +183,9 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   if (step == Step::Checked) return Outcome::Done;
   into.program = lower(*into.schedule, *into.table, *starts);
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
-  into.timeline = simulate(*into.program, *into.costs);
+  into.contends = contends(loaded.rules, loaded.machine.get(), *into.program, *into.costs);
+  into.timeline = into.contends ? simulate_by(loaded.rules, loaded.machine.get(), *into.program, *into.costs)
+                                : simulate(*into.program, *into.costs);
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);
   if (into.sink.has_errors()) return Outcome::Rejected;
   if (loaded.machine != nullptr && into.report->peak_memory &&

@@ -119,7 +119,9 @@ std::string report_text(const Built& built) {
   line("gap", fmt::format("{:.2f} %", 100 * gap_of(report, bound)),
        report.makespan == bound.makespan ? "makespan / bound - 1: this order is proved to be the shortest"
                                          : "makespan / bound - 1");
-  if (const std::optional<Rational> each = period(*built.schedule, *built.table, *built.costs))
+  // That of lanes and messages that contend for nothing.
+  if (const std::optional<Rational> each =
+          built.contends ? std::nullopt : period(*built.schedule, *built.table, *built.costs))
     line("period", number_text(each->to_double() / static_cast<double>(report.ticks_per_unit)) + unit_text(built),
          "an iteration of many, without a barrier between them");
 
@@ -171,7 +173,8 @@ Json report_json(const Built& built) {
   result["gap"] = gap_of(report, bound);
   result["span_bound"] = time_json(report, bound.span);
   result["span_bound_by"] = name_of(bound.span_by);
-  if (const std::optional<Rational> each = period(*built.schedule, *built.table, *built.costs))
+  if (const std::optional<Rational> each =
+          built.contends ? std::nullopt : period(*built.schedule, *built.table, *built.costs))
     if (const std::optional<Rational> exact = divide(*each, Rational(report.ticks_per_unit)))
       result["period"] = number_json(*exact);
   result["messages"] = report.messages;
