@@ -114,14 +114,13 @@ void Control::listen() {
     const ssize_t count = ::recv(socket_.fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (count <= 0) {
-      const std::scoped_lock lock(mutex_);
-      // A stranger's connection is closed without a word: so is one with a wrong token.
-      if (!is_welcome_ && refusal_.empty())
+      const std::string why = why_closed(count, errno);
+      if (heard == 0) {
+        // A stranger's connection is closed without a word: so is one with a wrong token.
+        const std::scoped_lock lock(mutex_);
         refusal_ = "rank 0 has closed the connection: its token (STAVE_TOKEN) is another one, or it is not stave";
-    }
-    if (count <= 0) {
-      const bool has_closed = count == 0 || errno == ECONNRESET;
-      note_lost(std::string("is gone: ") + (has_closed ? "it has closed its connection" : std::strerror(errno)));
+      }
+      note_lost("is gone: " + why);
       return;
     }
     heard = now;

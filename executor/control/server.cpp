@@ -18,7 +18,7 @@ namespace stave {
 namespace {
 
 /// Somebody who connects has so long to say who they are.
-constexpr Ticks kHelloNs = 5'000'000'000;
+constexpr Ticks kHelloNs = 3'000'000'000;
 /// Connections at once beyond those of ranks.
 constexpr std::size_t kMostStrangers = 64;
 constexpr int kPollMs = 50;
@@ -39,6 +39,8 @@ ControlServer::ControlServer(Socket listener, std::uint32_t size, std::string to
       blobs_(size),
       has_said_(size, 0) {
   ::fcntl(listener_.fd(), F_SETFL, O_NONBLOCK);
+  // Whoever made it may have handed it down.
+  ::fcntl(listener_.fd(), F_SETFD, FD_CLOEXEC);
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -86,7 +88,7 @@ void ControlServer::read_from(Peer& peer) {
   while (!peer.is_closed) {
     const ssize_t count = ::recv(peer.socket.fd(), bytes, sizeof(bytes), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count <= 0) return lose(peer, count == 0 ? "it has closed its connection" : std::strerror(errno));
+    if (count <= 0) return lose(peer, why_closed(count, errno));
     const bool is_stranger = peer.rank == kNobody;
     if (!is_stranger) peer.heard = now_ns();
     if (!peer.reader.feed({bytes, static_cast<std::size_t>(count)}, is_stranger ? kMostHello : kMostFrame))
@@ -100,7 +102,7 @@ void ControlServer::read_from(Peer& peer) {
 }
 
 void ControlServer::write_to(Peer& peer) {
-  if (const int error = peer.out.write_to(peer.socket); error != 0) lose(peer, std::strerror(error));
+  if (const int error = peer.out.write_to(peer.socket); error != 0) lose(peer, why_closed(-1, error));
 }
 
 void ControlServer::take(Peer& peer, const Frame& frame) {

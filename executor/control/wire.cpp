@@ -178,6 +178,10 @@ std::string local_address(const Socket& socket) {
   return text;
 }
 
+std::string why_closed(std::ptrdiff_t count, int error) {
+  return count == 0 || error == ECONNRESET || error == EPIPE ? "it has closed its connection" : std::strerror(error);
+}
+
 bool is_loopback(const std::string& host) { return host == "localhost" || host.rfind("127.", 0) == 0; }
 
 void set_up(const Socket& socket, int seconds) {

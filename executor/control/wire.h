@@ -130,6 +130,10 @@ std::string local_address(const Socket& socket);
 /// Whether an address or a name is this host's own alone: 127.x.x.x or localhost.
 bool is_loopback(const std::string& host);
 
+/// Why nothing can be read any more, where recv() gave `count` and errno `error`. A process that was killed closes its
+/// connection or resets it, as it had read all or not.
+std::string why_closed(std::ptrdiff_t count, int error);
+
 /// Nothing waits for this end for ever: small frames go at once, and a silent link fails after `seconds`.
 void set_up(const Socket& socket, int seconds);
 
