@@ -152,8 +152,11 @@ void Control::take(const Frame& frame) {
     for (std::string& each : gathered_) body.text(each);
     has_gathered_ = true;
   } else if (frame.kind == FrameKind::Where) {
-    positions_.assign(size_, {});
-    for (Position& each : positions_) {
+    std::uint64_t is_first = 0;
+    body.number(is_first);
+    whereabouts_.is_first = is_first != 0;
+    whereabouts_.ranks.assign(size_, {});
+    for (Position& each : whereabouts_.ranks) {
       std::uint64_t waits_for = kNobody;
       body.text(each.doing);
       body.number(waits_for);
@@ -249,17 +252,17 @@ void Control::set_position(std::function<Position()> position) {
   position_ = std::move(position);
 }
 
-Result<std::vector<Position>> Control::positions() {
+Result<Whereabouts> Control::whereabouts() {
   const Ticks deadline = now_ns() + kAnswerNs;
   {
     const std::scoped_lock lock(mutex_);
-    positions_.clear();
+    whereabouts_.ranks.clear();
   }
   send(FrameKind::Where, "");
   std::unique_lock lock(mutex_);
-  while (positions_.empty() && !is_aborted() && now_ns() < deadline)
+  while (whereabouts_.ranks.empty() && !is_aborted() && now_ns() < deadline)
     changed_.wait_until(lock, in(std::chrono::milliseconds(100)));
-  if (!positions_.empty()) return std::move(positions_);
+  if (!whereabouts_.ranks.empty()) return std::move(whereabouts_);
   return Failure{is_aborted() ? cause_ : "rank 0 does not say where the ranks are"};
 }
 

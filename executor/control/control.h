@@ -56,7 +56,7 @@ class Control {
   /// should the rank be lost or nothing move.
   void set_position(std::function<Position()> position);
   /// Where all ranks were at their last heartbeat. By one thread at a time. Errors: the run was ended; rank 0 is silent.
-  Result<std::vector<Position>> positions();
+  Result<Whereabouts> whereabouts();
 
   /// now_ns() here less that of rank 0; 0 on its own host. Measured anew by sync_clock().
   Ticks clock_offset_ns() const { return offset_ns_.load(std::memory_order_relaxed); }
@@ -98,7 +98,7 @@ class Control {
   Ticks pong_at_server_ = 0;
   Ticks pong_arrived_ = 0;
   Ticks synced_ = 0;
-  std::vector<Position> positions_;
+  Whereabouts whereabouts_;
   std::string cause_;
   bool is_cause_final_ = false;
   std::string first_rank_doing_;

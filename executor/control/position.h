@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stave {
 
@@ -15,6 +17,13 @@ struct Position {
   /// "F(1, 3) on device 1, step 4"; empty if it is not known.
   std::string doing;
   std::uint32_t waits_for = kNobody;
+};
+
+/// Of all ranks, by rank.
+struct Whereabouts {
+  std::vector<Position> ranks;
+  /// No rank has asked in the seconds before: whoever has several ranks ask prints this once.
+  bool is_first = false;
 };
 
 }  // namespace stave

@@ -19,6 +19,8 @@ namespace {
 
 /// Somebody who connects has so long to say who they are.
 constexpr Ticks kHelloNs = 3'000'000'000;
+/// What makes one rank ask where all are makes others ask within this time.
+constexpr Ticks kAskedNs = 5'000'000'000;
 /// Connections at once beyond those of ranks.
 constexpr std::size_t kMostStrangers = 64;
 constexpr int kPollMs = 50;
@@ -200,7 +202,10 @@ void ControlServer::tell_positions(Peer& peer) {
   std::vector<Position> all(size_, Position("gone"));
   for (const Peer& each : peers_)
     if (each.rank != kNobody && !each.is_closed) all[each.rank] = each.has_left ? Position("done") : each.position;
+  const Ticks now = now_ns();
+  const Ticks before = std::exchange(last_asked_, now);
   BodyWriter body;
+  body.number(before == 0 || now - before > kAskedNs);
   for (const Position& each : all) {
     body.text(each.doing);
     body.number(each.waits_for);

@@ -72,6 +72,7 @@ class ControlServer {
   std::vector<std::uint8_t> has_said_;
   Ticks last_beat_ = 0;
   Ticks last_round_ = 0;
+  Ticks last_asked_ = 0;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -39,7 +39,8 @@ enum class FrameKind : std::uint8_t {
   Abort,
   /// Client: done, and about to go.
   Leave,
-  /// Client: where are all? Server: what each rank was last doing, and the rank it waits for.
+  /// Client: where are all? Server: whether nobody else has asked just before; what each rank was last
+  /// doing, and the rank it waits for.
   Where,
 };
 

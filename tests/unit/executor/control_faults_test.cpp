@@ -64,12 +64,16 @@ TEST_CASE("where all ranks are, and whom they wait for") {
   std::vector<std::unique_ptr<Control>> controls = join_all(meeting);
   controls[1]->set_position([] { return Position("receives F(0, 2)", 0); });
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
-  const Result<std::vector<Position>> all = controls[2]->positions();
+  const Result<Whereabouts> all = controls[2]->whereabouts();
   REQUIRE(all);
-  REQUIRE(all.value().size() == 3);
-  CHECK(all.value()[1].doing == "receives F(0, 2)");
-  CHECK(all.value()[1].waits_for == 0);
-  CHECK(all.value()[0].waits_for == kNobody);
+  CHECK(all.value().is_first);
+  REQUIRE(all.value().ranks.size() == 3);
+  CHECK(all.value().ranks[1].doing == "receives F(0, 2)");
+  CHECK(all.value().ranks[1].waits_for == 0);
+  CHECK(all.value().ranks[0].waits_for == kNobody);
+  const Result<Whereabouts> again = controls[0]->whereabouts();
+  REQUIRE(again);
+  CHECK(!again.value().is_first);
   leave_all(controls);
 }
 

@@ -38,7 +38,7 @@ std::string said(const Run& run) {
 int launch(const std::string& way, const std::function<int()>& interrupt = [] { return 0; }) {
   ::setenv("STAVE_TEST_WAY", way.c_str(), 1);
   const Result<int> status =
-      launch_ranks(3, {"test_executor", "--no-skip", "--test-case=a rank that was launched"}, interrupt);
+      launch_ranks(3, {"test_executor", "--no-intro", "--no-skip", "--test-case=a rank that was launched"}, interrupt);
   REQUIRE_MESSAGE(status, status.failure().message);
   // No zombies.
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
@@ -48,6 +48,8 @@ int launch(const std::string& way, const std::function<int()>& interrupt = [] { 
 
 /// Not a test: what a rank does that the tests start.
 TEST_CASE("a rank that was launched" * doctest::skip()) {
+  // Not doctest's, which reports it.
+  ::signal(SIGTERM, SIG_DFL);
   const std::string way = std::getenv("STAVE_TEST_WAY");
   const Result<std::optional<RankPlace>> place = find_place(environment());
   if (!place || !place.value()) ::_exit(90);
