@@ -25,6 +25,8 @@ constexpr Ticks kAskedNs = 5'000'000'000;
 constexpr std::size_t kMostStrangers = 64;
 constexpr int kPollMs = 50;
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+/// So much of one is read at most before the others have their turn.
+constexpr int kReadsAtOnce = 16;
 /// Most bytes that all ranks say together in one gathering: what they are told must fit in a frame.
 constexpr std::size_t kMostTogether = kMostFrame - 16 * std::size_t{kMostRanks};
 
@@ -87,7 +89,7 @@ void ControlServer::accept_peers() {
 
 void ControlServer::read_from(Peer& peer) {
   char bytes[kReadBytes];
-  while (!peer.is_closed) {
+  for (int i = 0; i < kReadsAtOnce && !peer.is_closed; ++i) {
     const ssize_t count = ::recv(peer.socket.fd(), bytes, sizeof(bytes), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return lose(peer, why_closed(count, errno));
