@@ -25,8 +25,6 @@ namespace {
 constexpr int kPollMs = 50;
 /// A line that is longer is passed on in parts.
 constexpr std::size_t kMostLine = std::size_t{1} << 16;
-/// Once a rank has failed the others find it out; one that has not ended by then, a stopped one say, is ended.
-constexpr Ticks kGraceNs = 15'000'000'000;
 
 struct Child {
   pid_t pid = -1;
@@ -47,9 +45,17 @@ std::string random_token() {
   return result;
 }
 
+// By its own name, by which `ps` lists the ranks, unless that has become another program meanwhile.
+std::string own_path() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  char path[4096] = {};
+  const ssize_t size = ::readlink(kSelf, path, sizeof(path) - 1);
+  return size > 0 && ::access(path, X_OK) == 0 ? path : kSelf;
+}
+
 // `output` is where it says what it has to say, -1 for rank 0, which alone takes over the listener.
-[[noreturn]] void become_rank(std::vector<char*>& arguments, std::vector<char*>& variables, int output, int listener,
-                              pid_t launcher) {
+[[noreturn]] void become_rank(const std::string& path, std::vector<char*>& arguments, std::vector<char*>& variables,
+                              int output, int listener, pid_t launcher) {
   // Interrupts come from the launcher alone, and with it the rank ends.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -60,7 +66,7 @@ std::string random_token() {
   } else {
     ::fcntl(listener, F_SETFD, 0);
   }
-  ::execve("/proc/self/exe", arguments.data(), variables.data());
+  ::execve(path.c_str(), arguments.data(), variables.data());
   ::_exit(2);
 }
 
@@ -80,7 +86,7 @@ class Job {
     return {};
   }
 
-  int watch(const std::function<int()>& interrupt) {
+  int watch(const std::function<int()>& interrupt, Ticks grace_ns) {
     int passed = 0;
     int worst = 0;
     Ticks deadline = kMaxTicks;
@@ -91,8 +97,9 @@ class Job {
         pass_on(signal);
       }
       listen();
+      const auto ended = std::ranges::count_if(children_, has_ended);
       for (std::uint32_t r = 0; r < children_.size(); ++r) worst = std::max(worst, look_at(r));
-      if (worst != 0 && deadline == kMaxTicks) deadline = now_ns() + kGraceNs;
+      if (worst != 0 && std::ranges::count_if(children_, has_ended) > ended) deadline = now_ns() + grace_ns;
       if (now_ns() > deadline) pass_on(SIGKILL);
     }
     return worst;
@@ -128,9 +135,10 @@ class Job {
     std::vector<char*> arguments;
     for (std::string& word : copies) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    const std::string path = own_path();
     const pid_t launcher = ::getpid();
     const pid_t pid = ::fork();
-    if (pid == 0) become_rank(arguments, variables, ends[1], listener.fd(), launcher);
+    if (pid == 0) become_rank(path, arguments, variables, ends[1], listener.fd(), launcher);
     Child& child = children_[rank];
     child.output = Socket(ends[0]);
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -203,10 +211,10 @@ class Job {
 }  // namespace
 
 Result<int> launch_ranks(std::uint32_t count, const std::vector<std::string>& words,
-                         const std::function<int()>& interrupt) {
+                         const std::function<int()>& interrupt, Ticks grace_ns) {
   Job job(count);
   const Result<void> started = job.start(words);
-  const int worst = job.watch(interrupt);
+  const int worst = job.watch(interrupt, grace_ns);
   if (!started) return started.failure();
   return worst;
 }

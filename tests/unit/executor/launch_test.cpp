@@ -36,9 +36,11 @@ std::string said(const Run& run) {
 
 /// Starts this very program three times, to run the test case below alone, and gives the status of the job.
 int launch(const std::string& way, const std::function<int()>& interrupt = [] { return 0; }) {
+  constexpr Ticks kGraceNs = 500'000'000;
   ::setenv("STAVE_TEST_WAY", way.c_str(), 1);
   const Result<int> status =
-      launch_ranks(3, {"test_executor", "--no-intro", "--no-skip", "--test-case=a rank that was launched"}, interrupt);
+      launch_ranks(3, {"test_executor", "--no-intro", "--no-skip", "--test-case=a rank that was launched"}, interrupt,
+                   kGraceNs);
   REQUIRE_MESSAGE(status, status.failure().message);
   // No zombies.
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
@@ -63,10 +65,12 @@ TEST_CASE("a rank that was launched" * doctest::skip()) {
   if (way == "well" && is_it) std::fprintf(stderr, "one\ntwo without an end");
   if (way == "status" && is_it) std::exit(5);
   if (way == "killed" && is_it) ::raise(SIGKILL);
+  if (way == "stopped" && is_it) ::raise(SIGSTOP);
   if (way == "interrupted")
     for (int i = 0; i < 10000; ++i) ::usleep(1000);
   if (way != "well" && !is_it)
     while (!(*control)->is_aborted()) ::usleep(1000);
+  if (way != "well" && !is_it) ::_exit(2);
   (*control)->leave();
   control = Failure{""};
   std::fflush(stderr);
@@ -90,6 +94,15 @@ TEST_CASE("a rank that a signal ends is named, and makes the status 2") {
   int status = -1;
   const std::string text = said([&] { status = launch("killed"); });
   CHECK(status == 2);
+  CHECK(text.find("stave: rank 2 was ended by signal 9 (Killed)\n") != std::string::npos);
+}
+
+TEST_CASE("a rank that is stopped does not keep the job for ever") {
+  const Ticks began = now_ns();
+  int status = -1;
+  const std::string text = said([&] { status = launch("stopped"); });
+  CHECK(status == 2);
+  CHECK(now_ns() - began < 6'000'000'000);
   CHECK(text.find("stave: rank 2 was ended by signal 9 (Killed)\n") != std::string::npos);
 }
 
