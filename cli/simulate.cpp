@@ -42,6 +42,7 @@ Exit simulate_one(const SimulateArguments& arguments) {
   std::string text;
   if (arguments.json) {
     nlohmann::ordered_json json = report_json(one.built);
+    if (one.loaded.machine != nullptr && !one.loaded.machine->map().empty()) json["map"] = one.loaded.machine->map();
     if (!changes.empty()) json["what_if"] = what_if_json(one.built, changes);
     if (arguments.slack) add_slack(json, one.built);
     text = json.dump(2) + "\n";
