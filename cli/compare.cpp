@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/axis.h"
+#include "cli/best_map.h"
 #include "cli/command.h"
 #include "cli/compare/competitor.h"
 #include "cli/compare/levels.h"
@@ -125,6 +126,8 @@ Exit compare(const CompareArguments& given) {
   }
   const bool sweep = !axes.value().empty();
   if (sweep && (limits.activations || limits.memory)) return fail("--activations and --memory do not go with --over");
+  if (arguments.competitors.schedules.map == kBestMap && (sweep || arguments.competitors.library))
+    return fail(no_best_map(sweep ? "compare --over" : "compare --library").message);
   if (!arguments.csv.empty() && !sweep) return fail("--csv writes a sweep, and there is no --over");
   if (arguments.json && arguments.csv == "-") return fail("--json and --csv - both want standard output");
   const Result<Competitors> competitors = read_competitors(arguments.competitors, axes.value());

@@ -1,5 +1,6 @@
 #include "cli/pipeline.h"
 
+#include "cli/best_map.h"
 #include "cli/library.h"
 
 #include <fmt/format.h>
@@ -91,7 +92,7 @@ Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, D
   if (options.cluster.empty()) return Failure{"--model comes with --cluster: what a model takes depends on the machine"};
   if (options.model.empty()) return Failure{"--cluster comes with --model: a machine has no costs without what it works on"};
   Machine result;
-  Result<std::vector<std::uint32_t>> map = read_map(options.map);
+  Result<std::vector<std::uint32_t>> map = read_map(options.map == kBestMap ? "" : options.map);
   if (!map) return map.failure();
   result.map = std::move(*map);
   const auto source_of = [&](const std::string& word, LibraryPart part) -> Result<SourceId> {
@@ -205,6 +206,11 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step) {
   if (!loaded) return fail(loaded.failure().message);
   into.loaded = std::move(*loaded);
   print_diagnostics(into.loaded.sources, into.loaded.sink);
+  if (options.map == kBestMap) {
+    const Result<std::string> found = place_best(into.loaded, arguments.value());
+    if (!found) return fail(found.failure().message);
+    if (!found.value().empty()) print_error(fmt::format("note: {}\n", found.value()));
+  }
   const Result<Outcome> outcome = build(into.built, into.loaded, arguments.value(), step);
   if (!outcome) return fail(outcome.failure().message);
   print_diagnostics(into.loaded.sources, into.built.sink);

@@ -111,6 +111,9 @@ std::string report_text(const Built& built) {
     line("iteration", time_text(built, report.iteration), "the makespan with the optional ops counted");
   line("bubble", fmt::format("{:.2f} %", 100 * bubble_of(report)), "1 - sum of busy / (makespan * devices)");
   line("span bubble", fmt::format("{:.2f} %", 100 * span_bubble_of(report)), "1 - greatest busy / span");
+  if (report.utilisation)
+    line("utilisation", fmt::format("{:.2f} %", 100 * *report.utilisation),
+         "operations of F, I and W / (makespan * peak of the devices)");
   line("messages", fmt::format("{}", report.messages), "between two devices");
   const LowerBound bound = lower_bound(*built.schedule, *built.table, *built.costs);
   line("bound", time_text(built, bound.makespan),
@@ -167,6 +170,7 @@ Json report_json(const Built& built) {
   result["iteration"] = time_json(report, report.iteration);
   result["bubble"] = bubble_of(report);
   result["span_bubble"] = span_bubble_of(report);
+  if (report.utilisation) result["utilisation"] = *report.utilisation;
   const LowerBound bound = lower_bound(*built.schedule, *built.table, *built.costs);
   result["bound"] = time_json(report, bound.makespan);
   result["bound_by"] = name_of(bound.makespan_by);

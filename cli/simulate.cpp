@@ -46,6 +46,7 @@ Exit simulate_one(const SimulateArguments& arguments) {
   std::string text;
   if (arguments.json) {
     nlohmann::ordered_json json = report_json(one.built);
+    if (one.loaded.machine != nullptr && !one.loaded.machine->map().empty()) json["map"] = one.loaded.machine->map();
     if (!changes.empty()) json["what_if"] = what_if_json(one.built, changes);
     if (!trials.value().empty()) json["trials"] = trials_json(one.built, arguments.trials, trials.value());
     if (arguments.slack) add_slack(json, one.built);
