@@ -161,6 +161,8 @@ Result<std::vector<WhatIf>> what_if(const One& one, const std::vector<Argument>&
     Expanded expanded = expand(*compiled, arguments, sink, one.loaded.prices.get());
     if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
     if (expanded.outcome != Outcome::Done) return wrong(change, sources, sink);
+    if (one.loaded.launch)
+      if (const Result<void> added = add_launch(*expanded.schedule, *one.loaded.launch); !added) return added.failure();
     std::optional<Costs> costs = make_costs(*expanded.schedule, sink);
     if (!costs) return wrong(change, sources, sink);
     WhatIf priced{change, std::move(*costs), {}, {}};
