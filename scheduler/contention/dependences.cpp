@@ -1,6 +1,5 @@
 #include "scheduler/contention/dependences.h"
 
-#include <numeric>
 #include <utility>
 
 namespace stave {
@@ -13,7 +12,7 @@ Dependences::Dependences(const Program& program, const Costs& costs, const Simul
       ends_queue_(rules.blocking || rules.rendezvous),
       block_of_(blocks_of(program.table)),
       jobs_(program.nodes()),
-      pending_(program.nodes(), 0),
+      nodes_(program.nodes() + std::size_t{1}),
       slot_pending_(has_buffers_ ? program.messages.size() : 0, 0),
       next_(program.messages.size()) {
   for (std::uint32_t b = 0; b < program.table.blocks.size(); ++b)
@@ -24,12 +23,12 @@ Dependences::Dependences(const Program& program, const Costs& costs, const Simul
     const NodeId before = std::exchange(last[program.messages[m].edge.value], node);
     if (!before.valid()) continue;
     next_[program.message_of(before).value] = node;
-    if (!ends_queue_) ++pending_[node.value];
+    if (!ends_queue_) ++pending(node.value);
   }
   for (std::uint32_t position = 0; position < program.table.size(); ++position)
     if (const std::uint32_t before = lanes_.previous(position);
         before != Lanes::kNone && job_of(before) != job_of(position))
-      ++pending_[job_of(position)];
+      ++pending(job_of(position));
 
   const auto each_arrow = [&](const auto& visit) {
     for (std::uint32_t n = 0; n < program.nodes(); ++n)
@@ -41,17 +40,16 @@ Dependences::Dependences(const Program& program, const Costs& costs, const Simul
         if (next_[m].valid()) visit(program.node(MessageId(m)).value, next_[m].value);
     }
   };
-  std::vector<std::uint32_t>& first = followers_.first;
-  first.assign(program.nodes() + std::size_t{1}, 0);
   each_arrow([&](std::uint32_t from, std::uint32_t to) {
-    ++first[from];
+    ++nodes_[from].first;
     if (job_of(from) == job_of(to)) return;
-    ++(frees_slot(from, NodeId(to)) ? slot_pending_[program.message_of(NodeId(to)).value] : pending_[job_of(to)]);
+    ++(frees_slot(from, NodeId(to)) ? slot_pending_[program.message_of(NodeId(to)).value] : pending(job_of(to)));
   });
   // Each row is filled from its end, which so becomes its beginning.
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  followers_.items.resize(first.back());
-  each_arrow([&](std::uint32_t from, std::uint32_t to) { followers_.items[--first[from]] = NodeId(to); });
+  std::uint32_t sum = 0;
+  for (Node& each : nodes_) each.first = sum += each.first;
+  followers_.resize(sum);
+  each_arrow([&](std::uint32_t from, std::uint32_t to) { followers_[--nodes_[from].first] = NodeId(to); });
 }
 
 // A device comes to its computing and its messages one after the other, in its issue order; a message that two come to

@@ -9,7 +9,6 @@
 #include "core/ids.h"
 #include "core/lanes.h"
 #include "core/program.h"
-#include "core/rows.h"
 #include "scheduler/contention/rules.h"
 #include "scheduler/costs.h"
 
@@ -31,7 +30,9 @@ class Dependences {
 
   std::uint32_t jobs() const { return jobs_; }
   /// A job has the number of its first node.
-  std::uint32_t job_of(std::uint32_t node) const { return is_single(node) ? node : program_.table.blocks[block_of_[node]][0]; }
+  std::uint32_t job_of(std::uint32_t node) const {
+    return is_single(node) ? node : program_.table.blocks[block_of_[node]][0];
+  }
   /// Calls `visit(node)` for each of its nodes.
   template <class Visit>
   void each_member(std::uint32_t job, const Visit& visit) const {
@@ -43,10 +44,10 @@ class Dependences {
   /// It is an op of a device's computing, and not of a stream beside it.
   bool computes(std::uint32_t job) const { return lanes_.computes(job); }
 
-  /// By job, how many starts and ends it waits for; and by message, how many ends free its slot, where that is apart.
-  /// Both are taken away: a simulation counts them down.
-  std::vector<std::uint32_t> take_pending() { return std::move(pending_); }
-  std::vector<std::uint32_t> take_slot_pending() { return std::move(slot_pending_); }
+  /// Starts and ends that a job still waits for; and ends that free the slot of a message, where those are apart. A
+  /// simulation counts them down.
+  std::uint32_t& pending(std::uint32_t job) { return nodes_[job].pending; }
+  std::uint32_t& slot_pending(std::uint32_t message) { return slot_pending_[message]; }
 
   /// The message that may start once this one has, or none.
   NodeId after_start(NodeId message) const {
@@ -57,8 +58,10 @@ class Dependences {
   template <class Visit>
   void each_after_end(std::uint32_t job, const Visit& visit) const {
     each_member(job, [&](std::uint32_t node) {
-      for (NodeId follower : followers_[node])
+      for (std::uint32_t i = nodes_[node].first; i < nodes_[node + 1].first; ++i) {
+        const NodeId follower = followers_[i];
         if (job_of(follower.value) != job) visit(After{follower, 0, frees_slot(node, follower)});
+      }
       if (program_.is_message(NodeId(node))) return;
       const std::uint32_t next = lanes_.next(node);
       if (next != Lanes::kNone && job_of(next) != job)
@@ -86,12 +89,18 @@ class Dependences {
   const bool ends_queue_;
   std::vector<std::uint32_t> block_of_;
   std::uint32_t jobs_ = 0;
-  std::vector<std::uint32_t> pending_;
+  /// By node; together, for each is looked at when the other is not far.
+  struct Node {
+    /// Its first follower; those of a node end where those of the next begin.
+    std::uint32_t first = 0;
+    std::uint32_t pending = 0;
+  };
+  std::vector<Node> nodes_;
   std::vector<std::uint32_t> slot_pending_;
   /// By message, the one after it on its edge.
   std::vector<NodeId> next_;
-  /// By node, what waits for its end, the next one on its lane excepted.
-  Rows<NodeId> followers_;
+  /// What waits for the end of a node, the next one on its lane excepted.
+  std::vector<NodeId> followers_;
 };
 
 }  // namespace stave

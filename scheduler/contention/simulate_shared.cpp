@@ -55,7 +55,6 @@ class Simulation {
         contention_(contention),
         graph_(program, costs, rules),
         sharing_(!contention.shares_links() ? Sharing::Own : rules.links.value_or(Sharing::FirstCome)),
-        pending_(graph_.take_pending()),
         ready_at_(costs.setups.empty() ? 0 : program.nodes(), 0),
         room_(program.edges.size(), rules.buffered_bytes.value_or(0)),
         movements_(contention, sharing_ == Sharing::Fair ? contention.links : 0) {
@@ -66,7 +65,6 @@ class Simulation {
     times_.end.assign(program.nodes(), 0);
     if (sharing_ == Sharing::FirstCome) queues_.resize(contention.links);
     if (rules.buffered_bytes) {
-      slot_pending_ = graph_.take_slot_pending();
       has_arrived_.assign(program.messages.size(), false);
       is_buffered_.assign(program.messages.size(), false);
       held_.assign(program.edges.size(), UINT32_MAX);
@@ -79,7 +77,7 @@ class Simulation {
   // each what that ends or starts at once.
   Timeline run() {
     for (std::uint32_t n = 0; n < program_.nodes(); ++n)
-      if (graph_.job_of(n) == n && pending_[n] == 0) begin(n);
+      if (graph_.job_of(n) == n && graph_.pending(n) == 0) begin(n);
     while (true) {
       if (events_.is_due()) {
         take(events_.take_due());
@@ -168,7 +166,7 @@ class Simulation {
     if (after.frees_slot) return slot_free(number_of(after.node.value));
     const std::uint32_t job = graph_.job_of(after.node.value);
     if (!ready_at_.empty()) ready_at_[job] = std::max(ready_at_[job], now_ + after.setup);
-    if (--pending_[job] == 0) begin(job);
+    if (--graph_.pending(job) == 0) begin(job);
   }
 
   // All that a job needs has ended.
@@ -260,14 +258,14 @@ class Simulation {
     graph_.each_after_end(message, [&](const Dependences::After& each) {
       if (graph_.is_at_source(program_.messages[number], each.node)) release(each);
     });
-    if (slot_pending_[number] == 0) deliver(message);
+    if (graph_.slot_pending(number) == 0) deliver(message);
   }
 
   // --- buffers
 
   bool may_leave(std::uint32_t message) {
     const std::uint32_t number = number_of(message);
-    if (slot_pending_[number] == 0) return true;
+    if (graph_.slot_pending(number) == 0) return true;
     const std::uint32_t edge = program_.messages[number].edge.value;
     if (size_of(number) <= room_[edge]) {
       room_[edge] -= size_of(number);
@@ -279,7 +277,7 @@ class Simulation {
   }
 
   void slot_free(std::uint32_t number) {
-    if (--slot_pending_[number] != 0) return;
+    if (--graph_.slot_pending(number) != 0) return;
     const std::uint32_t message = program_.node(MessageId(number)).value;
     if (has_arrived_[number]) return deliver(message);
     std::uint32_t& held = held_[program_.messages[number].edge.value];
@@ -316,7 +314,6 @@ class Simulation {
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_messages_;
   Ticks now_ = 0;
   std::uint32_t done_ = 0;
-  std::vector<std::uint32_t> pending_;
   /// By job, when all setups are over; empty where there are none.
   std::vector<Ticks> ready_at_;
   std::vector<std::uint32_t> versions_;
@@ -325,8 +322,7 @@ class Simulation {
   // By device.
   std::vector<Computing> computing_;
   std::vector<std::uint32_t> moving_;
-  // Of buffers, by message: ends that its slot still waits for, and what has become of it.
-  std::vector<std::uint32_t> slot_pending_;
+  // Of buffers, by message: what has become of it.
   std::vector<bool> has_arrived_;
   std::vector<bool> is_buffered_;
   // By edge: bytes that it would still take, and the message that waits for room.
