@@ -190,6 +190,8 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   into.program = lower(*into.schedule, *into.table, *starts);
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
   into.contends = contends(loaded.rules, loaded.machine.get(), *into.program, *into.costs);
+  if (into.contends && !fits_in_ticks(loaded.machine.get(), *into.program, *into.costs, 1))
+    return Failure{"with the slow-downs of the cluster, all ops and messages together pass 2^61 ticks"};
   into.timeline = into.contends ? simulate_by(loaded.rules, loaded.machine.get(), *into.program, *into.costs)
                                 : simulate(*into.program, *into.costs);
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);

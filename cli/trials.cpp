@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
@@ -80,6 +81,12 @@ Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& opt
     if (!straggler) return straggler.failure();
     chance.stragglers.push_back(straggler.value());
   }
+  double slower = 1;
+  for (const auto& [device, factor] : chance.stragglers) slower = std::max(slower, factor);
+  // No length drawn is longer: its numbers have at most six deviations.
+  slower *= 1 + 6 * chance.jitter;
+  if (!fits_in_ticks(one.loaded.machine.get(), program, *one.built.costs, slower))
+    return Failure{"--trials: all ops and messages together, as much longer as they may be drawn, pass 2^61 ticks"};
   const Contention contention = one.loaded.machine == nullptr
                                     ? Contention()
                                     : contention_of(*one.loaded.machine, program, *one.built.costs);
