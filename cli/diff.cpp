@@ -57,10 +57,9 @@ Exit diff_tables(const DiffArguments& arguments, const std::vector<ScheduleArgum
     if (const Exit exit = build_one(built[i], only(arguments.schedules, files[i]), Step::Table); exit != Exit::Done)
       return exit;
   const TableDiff diff = compare_tables(*built[0].built.table, *built[1].built.table);
-  DiffNames names{built[0].loaded.name(), built[1].loaded.name()};
-  // One file under two sets of parameters.
-  if (names.first == names.second)
-    names = {title_of(*built[0].built.schedule), title_of(*built[1].built.schedule)};
+  DiffNames names{title_of(*built[0].built.schedule), title_of(*built[1].built.schedule)};
+  // Two files with schedules of one name.
+  if (names.first == names.second) names = {built[0].loaded.name(), built[1].loaded.name()};
   return show(diff, names, arguments.json, diff.different == 0 ? Exit::Done : Exit::Rejected);
 }
 

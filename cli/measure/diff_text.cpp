@@ -87,7 +87,7 @@ std::string diff_text(const TimelineDiff& diff, const DiffNames& names) {
   };
   rows(diff.lengths);
   rows(diff.messages);
-  fmt::format_to(out, "\n{:<10}  {:^23}  {:^20}\n", "", "start of the first op", "ops start later by");
+  fmt::format_to(out, "\n{:<10}  {:>23}  {:>20}\n", "", "start of the first op", "ops start later by");
   fmt::format_to(out, "{:<10}  {:>11} {:>11}  {:>10} {:>9}\n", "", "first", "second", "median", "at most");
   for (std::uint32_t d = 0; d < diff.devices.size(); ++d) {
     const TimelineDiff::Device& device = diff.devices[d];
