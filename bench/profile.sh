@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Profile, predict, run: what a schedule of a profiled model is predicted to take, against a run on the virtual clock. A shared
+# machine is faster one minute than the next, so both are done in turn, ROUNDS times, and their medians are compared.
+#
+#   bench/profile.sh STAVE [ROUNDS]
+set -eu
+stave=$(readlink -f -- "$1")
+rounds=${2:-9}
+cd -- "$(dirname -- "$(readlink -f -- "$0")")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for schedule in one_f_one_b interleaved zb_h1 zb_v; do
+  for round in $(seq "$rounds"); do
+    "$stave" profile "$schedule" P=4 M=8 --repeats 15 -o "$work/costs.toml"
+    "$stave" simulate "$schedule" P=4 M=8 --costs "$work/costs.toml" --json > "$work/$schedule.$round.predicted"
+    "$stave" run "$schedule" P=4 M=8 --costs "$work/costs.toml" --clock virtual --steps 8 --json \
+      > "$work/$schedule.$round.measured"
+  done
+done
+python3 - "$work" "$rounds" <<'END'
+import json, statistics, sys
+work, rounds = sys.argv[1], int(sys.argv[2])
+print("%-14s %12s %12s %11s   %s" % ("schedule", "predicted", "measured", "difference", "a round's own, least to most"))
+for schedule in ("one_f_one_b", "interleaved", "zb_h1", "zb_v"):
+    pairs = []
+    for i in range(1, rounds + 1):
+        predicted = json.load(open(f"{work}/{schedule}.{i}.predicted"))["makespan"]
+        measured = json.load(open(f"{work}/{schedule}.{i}.measured"))["measured"]["makespan"]
+        pairs.append((predicted, measured))
+    predicted, measured = (statistics.median(each) for each in zip(*pairs))
+    each = sorted(100 * (m / p - 1) for p, m in pairs)
+    print("%-14s %9.2f ms %9.2f ms %+9.1f %%   %+.1f to %+.1f %%" %
+          (schedule, predicted / 1e3, measured / 1e3, 100 * (measured / predicted - 1), each[0], each[-1]))
+END
