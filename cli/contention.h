@@ -1,4 +1,4 @@
-// The options about what messages contend for: links, buffers, the devices themselves; and what an op takes to be launched.
+// The options about what messages contend for: links, buffers, the devices themselves; and the launch of an op.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ struct ContentionOptions {
   Result<std::optional<Rational>> launch_cost() const;
 };
 
-/// Makes every op of the schedule longer by `launch`, one of an overlapped pair by that of both. Errors: a sum that is no
+/// Makes every op of the schedule longer by `launch`, an overlapped pair by that of both. Errors: a sum that is no
 /// fraction of two 64-bit numbers.
 Result<void> add_launch(Schedule& schedule, Rational launch);
 
