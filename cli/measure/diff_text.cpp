@@ -73,7 +73,10 @@ std::string diff_text(const TimelineDiff& diff, const DiffNames& names) {
   const std::string unit = diff.unit.empty() ? "" : " " + diff.unit;
   std::string text = fmt::format("first   {}\nsecond  {}\n", names.first, names.second);
   const auto out = std::back_inserter(text);
-  if (!diff.same_program) text += "the same ops, in another order or with other messages\n";
+  if (!diff.same_order)
+    text += "the same ops, in another order\n";
+  else if (!diff.same_program)
+    text += "the same order of ops, and other costs ordered their messages\n";
   fmt::format_to(out, "\n{:<18}{:>14}  {:>14}  {:>7}\n", "", "first", "second", "ratio");
   fmt::format_to(out, "{:<18}{:>14}  {:>14}  {:>7}\n", "makespan", number(diff.makespan.first) + unit,
                  number(diff.makespan.second) + unit, ratio(diff.makespan));
@@ -132,6 +135,7 @@ Json diff_json(const TimelineDiff& diff, const DiffNames& names) {
   return {{"first", names.first},
           {"second", names.second},
           {"unit", diff.unit},
+          {"same_order", diff.same_order},
           {"same_program", diff.same_program},
           {"makespan",
            {{"first", diff.makespan.first}, {"second", diff.makespan.second}, {"ratio", ratio_json(diff.makespan)}}},

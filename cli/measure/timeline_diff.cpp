@@ -118,6 +118,7 @@ Result<TimelineDiff> compare_timelines(const RecordedTimeline& first, const Reco
   const Ticks zero[2] = {first_start(first), first_start(second)};
   TimelineDiff result;
   result.unit = first.unit;
+  result.same_order = std::is_sorted(same.begin(), same.end());
   result.same_program = first.program == second.program;
   const auto span = [&](int which, const auto& each) { return static_cast<double>(each.end - each.start) * per_tick[which]; };
   const auto start = [&](int which, const RecordedOp& op) {

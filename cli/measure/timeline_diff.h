@@ -46,6 +46,8 @@ struct TimelineDiff {
   };
   std::string unit;
   Both makespan;
+  /// Every device runs its ops in one order.
+  bool same_order = false;
   /// Both were made of one Program, messages included.
   bool same_program = false;
   /// By kind in the order of the table, then stage.
