@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/measure/timeline_file.h"
 #include "cli/pipeline.h"
 #include "cli/prediction.h"
 #include "cli/run/arguments.h"
@@ -59,6 +60,11 @@ class Training {
     if (!role) return fail(role.failure().message);
     if (role.value().launches) return launch(arguments_.ranks);
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
+    if (arguments_.has_own_stage() && !built_.schedule->costs.freeze.empty())
+      return fail("--stage: the library's stages freeze nothing, and the schedule does");
+    if (const Result<void> checked = check_output(arguments_.timeline, files_of(arguments_.schedule, one_.loaded));
+        !arguments_.timeline.empty() && !checked)
+      return fail(checked.failure().message);
     if (const Result<void> made = model_.make(program()); !made) return fail(made.failure().message);
     const ChosenClock clock = choose_clock(arguments_, program().table.devices(), *built_.costs, role.value());
     const Result<std::uint64_t> memory = model_.make_reference();
@@ -90,6 +96,7 @@ class Training {
       if (log) log->step(step);
       model_.compare(step, options.ranks);
     };
+    options.on_warning = [](const std::string& warning) { print_error(warning); };
     text.heading();
     Result<RunReport> report = stave::run(program(), model_.workload(), options);
     if (!report) return fail_all(report.failure().message);
@@ -102,6 +109,13 @@ class Training {
     // The copies are alike: what is shown is the first.
     if (arguments_.replicas > 1 && !report->losses.empty())
       report->timeline = copy_of(*built_.program, report->timeline, arguments_.replicas, 0);
+    if (!arguments_.timeline.empty() && is_first && !report->losses.empty()) {
+      const RecordedTimeline recorded =
+          record(*built_.program, report->timeline, title_of(*built_.schedule), TimelineOrigin::Measured);
+      const Result<void> written =
+          write_output(arguments_.timeline, write_timeline(recorded), files_of(arguments_.schedule, one_.loaded));
+      if (!written) return fail(written.failure().message);
+    }
     text.close(*report);
     if (report->interrupted) return static_cast<Exit>(128 + interrupt_signal());
     if (!text.failure().empty()) return fail(text.failure());
@@ -122,7 +136,9 @@ class Training {
       return Failure{"--checkpoint: sleeps have no state to keep"};
     if (arguments_.verify && arguments_.resume)
       return Failure{"--verify compares step 1, which a resumed run does not have"};
-    if (arguments_.clip > 0 && !arguments_.trains())
+    if (!arguments_.stage_options.empty() && !arguments_.has_own_stage())
+      return Failure{"--stage-options are for the library of --stage"};
+    if (arguments_.clip > 0 && !arguments_.has_loss())
       return Failure{fmt::format("--clip: the workload {} has no gradients to scale", arguments_.workload)};
     if (arguments_.replicas > 1 && arguments_.unchecked)
       return Failure{"--unchecked runs one copy of a schedule: leave --replicas out"};
@@ -137,7 +153,7 @@ class Training {
       options.setup_ns = replicate_by_node(*built_.program, options.setup_ns, arguments_.replicas);
     options.steps = arguments_.model.steps;
     options.interrupt = catch_interrupt();
-    options.measures_norm = arguments_.trains();
+    options.measures_norm = arguments_.has_loss();
     options.clip_norm = arguments_.clip;
     options.checkpoints = arguments_.checkpoint;
     options.resumes = arguments_.resume;
@@ -153,10 +169,10 @@ class Training {
     std::string freeze;
     for (const Rational& ratio : built_.schedule->costs.freeze) freeze += fmt::format(" {}", ratio.to_double());
     return fmt::format(
-        "schedule {}\nprogram {:016x}\nreplicas {}\nworkload {}\nmessage-kib {}\nwidth {}\nheads {}\nblocks {}\n"
+        "schedule {}\nprogram {:016x}\nreplicas {}\nworkload {}\nstage {} {}\nmessage-kib {}\nwidth {}\nheads {}\nblocks {}\n"
         "sequence {}\nrows {}\nsteps {}\nwarmup {}\nlearning-rate {}\nclip {}\nseed {}\nfreeze{}\ndata {:016x}\nclock {}\n",
         title_of(*built_.schedule), hash_of(write_program(*built_.program)), arguments_.replicas, arguments_.workload,
-        arguments_.message_kib, m.width, m.heads, m.blocks, m.sequence, m.rows, m.steps, m.warmup, m.learning_rate,
+        printable(arguments_.stage), printable(arguments_.stage_options), arguments_.message_kib, m.width, m.heads, m.blocks, m.sequence, m.rows, m.steps, m.warmup, m.learning_rate,
         arguments_.clip, m.seed, freeze, model_.corpus() == nullptr ? 0 : model_.corpus()->hash(), arguments_.clock);
   }
 

@@ -47,8 +47,8 @@ Ticks Execution::latest_end(NodeId node) const {
   return latest;
 }
 
-std::string Execution::position() const {
-  return describe(program_, NodeId(at_.load(std::memory_order_relaxed))) + ", step " + std::to_string(step_ + 1);
+std::string Execution::text(NodeId n) const {
+  return describe(program_, n) + ", step " + std::to_string(step_ + 1);
 }
 
 bool Execution::wait_until(const Team& team, Ticks time) const {
@@ -68,7 +68,7 @@ bool Execution::run_op(Team& team, std::uint32_t position) {
 }
 
 bool Execution::fail(Team& team, NodeId node, const std::string& error) {
-  team.fail(describe(program_, node) + ", step " + std::to_string(step_ + 1) + ": " + error);
+  team.fail(text(node) + ": " + error);
   return false;
 }
 

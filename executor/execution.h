@@ -48,9 +48,8 @@ class Execution {
 
   Ticks start(NodeId n) const { return timeline_.start[n.value]; }
   Ticks end(NodeId n) const { return timeline_.end[n.value]; }
-  /// Notes which op a thread comes to, and where that is, in words: "F(1, 3) on device 1, step 4".
-  void come_to(std::uint32_t position) { at_.store(position, std::memory_order_relaxed); }
-  std::string position() const;
+  /// Which node that is, and in which step: "F(1, 3) on device 1, step 4". From any thread.
+  std::string text(NodeId n) const;
   /// Latest end of what `node` waits for, a message's producer among it.
   Ticks latest_end(NodeId node) const;
   Ticks cost(NodeId n) const { return options_.cost_ns.empty() ? 0 : options_.cost_ns[n.value]; }
@@ -77,7 +76,6 @@ class Execution {
   Timeline timeline_;
   Reductions reductions_;
   std::atomic<std::uint64_t> step_ = 0;
-  std::atomic<std::uint32_t> at_ = 0;
   Ticks origin_ = 0;
   // On the virtual clock no more ops compute at once than there are cores, so that they do not push one another out of
   // caches: an op's CPU time is then nearly what it would be alone.

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "executor/checkpoint.h"
+#include "executor/control/watchdog.h"
 #include "executor/cpu/matmul.h"
 #include "executor/device.h"
 #include "executor/execution.h"
@@ -77,6 +78,9 @@ Result<void> place(const Program& program, const RunOptions& options, Plan& plan
   return {};
 }
 
+// What a first step is thought to take; a rank that does not get on is found out after twenty times that.
+constexpr Ticks kFirstStepNs = 30'000'000'000;
+
 // Everything of one run, and the two ways to walk it.
 class Session {
  public:
@@ -101,11 +105,14 @@ class Session {
           rendezvous_.wake();
           if (options_.ranks != nullptr) options_.ranks->transport.cancel();
         }) {
-    if (options.ranks != nullptr) options.ranks->control.set_position([this] { return execution_.position(); });
-  }
-
-  ~Session() {
-    if (options_.ranks != nullptr) options_.ranks->control.set_position(nullptr);
+    if (options.ranks == nullptr) return;
+    watchdog_ = std::make_unique<Watchdog>(
+        options.ranks->control, walk_.threads(),
+        [this](std::uint32_t, std::uint64_t what) { return walk_.position(what); },
+        [this](const std::string& text) {
+          if (options_.on_warning) options_.on_warning(text);
+        });
+    walk_.watch_with(watchdog_.get());
   }
 
   Result<RunReport> run() {
@@ -162,7 +169,7 @@ class Session {
 
   void begin(std::uint64_t step) {
     step_began_ = now_ns();
-    walk_.begin_step();
+    walk_.begin_step(longest_);
     rendezvous_.begin_step();
     Ticks origin = step_began_;
     if (options_.ranks != nullptr) {
@@ -184,6 +191,7 @@ class Session {
     }
     report.seconds = static_cast<double>(now_ns() - step_began_) * 1e-9;
     report.makespan_ns = makespan(program_, execution_.timeline());
+    longest_ = std::max(step == report_.resumed_at ? 0 : longest_, now_ns() - step_began_);
     report.bubble = bubble(program_, execution_.timeline());
     measured_.add(step, execution_.timeline());
     report_.losses.push_back(report.loss);
@@ -212,6 +220,10 @@ class Session {
   Team team_;
   RunReport report_;
   Ticks step_began_ = 0;
+  // Of the steps so far, by the wall clock; before the first nobody knows.
+  Ticks longest_ = kFirstStepNs;
+  // The last to come, and so the first to go: it looks into the walk.
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace

@@ -64,6 +64,8 @@ struct RunOptions {
   const std::atomic<bool>* interrupt = nullptr;
   /// Called after every step, from a thread of the run, while all others wait.
   std::function<void(const StepReport&)> on_step;
+  /// Of several ranks: called, on one of them, when one does not get on, with who waits for whom; then the run ends.
+  std::function<void(const std::string&)> on_warning;
 };
 
 /// Median length of the ops of a kind on a stage.

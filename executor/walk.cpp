@@ -55,7 +55,24 @@ DeviceId Walk::computes(std::uint32_t thread) const {
                                                                                        : DeviceId();
 }
 
-void Walk::begin_step() {
+Position Walk::position(std::uint64_t what) const {
+  const Program& program = execution_.program();
+  const NodeId node(static_cast<std::uint32_t>(what));
+  const auto source_of = [&](NodeId n) { return program.edges[program.message(n).edge.value].source; };
+  if (program.is_message(node)) {
+    const Edge& edge = program.edges[program.message(node).edge.value];
+    const DeviceId other = execution_.is_here(edge.source) ? edge.target : edge.source;
+    return {(execution_.is_here(edge.source) ? "sends the " : "receives the ") + execution_.text(node), other.value};
+  }
+  if (pending_[node.value].load(std::memory_order_relaxed) == 0) return {execution_.text(node)};
+  for (NodeId before : program.waits[node.value])
+    if (program.is_message(before) && execution_.is_remote(before) && !execution_.is_here(source_of(before)))
+      return {"waits before " + execution_.text(node), source_of(before).value};
+  return {"waits before " + execution_.text(node)};
+}
+
+void Walk::begin_step(Ticks predicted_ns) {
+  predicted_ns_ = predicted_ns;
   for (std::uint32_t n = 0; n < execution_.program().nodes(); ++n)
     pending_[n].store(first_pending_[n], std::memory_order_relaxed);
 }
@@ -115,13 +132,16 @@ bool Walk::release_followers(Team& team, NodeId ended, std::vector<NodeId>& read
 }
 
 bool Walk::run(Team& team, std::uint32_t thread) {
-  return thread < mine_.size() ? run_lane(team, mine_[thread]) : run_edge(team, thread);
+  const bool done = thread < mine_.size() ? run_lane(team, thread) : run_edge(team, thread);
+  if (watchdog_ != nullptr) watchdog_->end(thread);
+  return done;
 }
 
 bool Walk::run_edge(Team& team, std::uint32_t thread) {
   std::vector<NodeId> ready;
   Ticks previous_start = 0;
   for (NodeId message : messages_[thread - mine_.size()]) {
+    if (watchdog_ != nullptr) watchdog_->begin(thread, message.value, predicted_ns_);
     if (!wait_for(team, message)) return false;
     const Ticks start = std::max(previous_start, execution_.latest_end(message));
     if (!execution_.carry_half(team, message, start)) return false;
@@ -131,7 +151,8 @@ bool Walk::run_edge(Team& team, std::uint32_t thread) {
   return true;
 }
 
-bool Walk::run_lane(Team& team, std::uint32_t lane) {
+bool Walk::run_lane(Team& team, std::uint32_t thread) {
+  const std::uint32_t lane = mine_[thread];
   const Plan& plan = execution_.plan();
   std::vector<NodeId> ready;
   Ticks lane_end = 0;
@@ -141,7 +162,7 @@ bool Walk::run_lane(Team& team, std::uint32_t lane) {
     const std::uint32_t count = plan.together[position];
     const std::uint32_t first = position;
     Ticks start = lane_end + execution_.setup(first);
-    execution_.come_to(first);
+    if (watchdog_ != nullptr) watchdog_->begin(thread, first, predicted_ns_);
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!wait_for(team, NodeId(first + i))) return false;
       start = std::max(start, execution_.latest_end(NodeId(first + i)));

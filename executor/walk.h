@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/lanes.h"
+#include "executor/control/watchdog.h"
 #include "executor/execution.h"
 
 namespace stave {
@@ -23,8 +24,13 @@ class Walk {
   /// The device whose computing is the work of a thread; not valid of streams and edges.
   DeviceId computes(std::uint32_t thread) const;
 
-  /// Once a step, before any thread walks.
-  void begin_step();
+  /// What a thread is at, node `what`, in words, and the rank that it waits for there. From any thread.
+  Position position(std::uint64_t what) const;
+  /// Is told what each thread comes to.
+  void watch_with(Watchdog* watchdog) { watchdog_ = watchdog; }
+
+  /// Once a step, before any thread walks; `predicted_ns` is about how long it will take.
+  void begin_step(Ticks predicted_ns);
   /// Does the work of a thread, on the calling one. False if the run was stopped.
   bool run(Team& team, std::uint32_t thread);
   /// After a stop: lets no thread wait any longer.
@@ -37,7 +43,7 @@ class Walk {
   };
 
   void find_pending();
-  bool run_lane(Team& team, std::uint32_t lane);
+  bool run_lane(Team& team, std::uint32_t thread);
   bool run_edge(Team& team, std::uint32_t thread);
   Mailbox& mailbox_of(NodeId n);
   bool wait_for(const Team& team, NodeId node);
@@ -60,6 +66,8 @@ class Walk {
   // By thread.
   std::vector<Mailbox> mailboxes_;
   std::vector<std::uint32_t> lane_thread_;
+  Watchdog* watchdog_ = nullptr;
+  Ticks predicted_ns_ = 0;
 };
 
 }  // namespace stave

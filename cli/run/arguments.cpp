@@ -39,6 +39,9 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->check(CLI::IsMember({"transformer", "integer", "sleep"}))
       ->type_name("NAME")
       ->capture_default_str();
+  command.add_option("--stage", arguments.stage, "a shared library whose stages are trained in place of a workload\n(docs/stage.md)")
+      ->type_name("FILE.so");
+  command.add_option("--stage-options", arguments.stage_options, "what that library is told")->type_name("TEXT");
   ModelConfig& model = arguments.model;
   whole(command, "--steps", model.steps, kStepsBounds, "training steps");
   add_model_arguments(command, arguments);
@@ -61,6 +64,8 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->type_name("N");
   command.add_flag("--resume", arguments.resume, "go on from the last checkpoint of the folder, bit for bit");
   command.add_option("--log", arguments.log, "a new file, or when resuming one to go on with: a JSON object a\nline for every step")->type_name("FILE");
+  command.add_option("--timeline", arguments.timeline, "a file to write: start and end of every op and message of the\nmeasured step, as JSON, for `stave diff` and `stave profile`")
+      ->type_name("FILE");
   command.add_option("--seed", model.seed, "of the parameters and of the choice of data")
       ->check(between(0, 18446744073709551615.0))
       ->type_name("N")

@@ -15,6 +15,9 @@ namespace stave {
 struct RunArguments {
   ScheduleOptions schedule;
   std::string workload = "transformer";
+  /// A shared library whose stages are trained in place of `workload`, and what it is told.
+  std::string stage;
+  std::string stage_options;
   std::string clock = "auto";
   std::vector<std::string> data;
   ModelConfig model;
@@ -32,6 +35,8 @@ struct RunArguments {
   std::uint32_t checkpoint_every = 0;
   bool resume = false;
   std::string log;
+  /// A file to write: the step shown, as measured.
+  std::string timeline;
   double unit_ms = 1;
   double memory_gib = 4;
   std::uint32_t every = 0;
@@ -39,8 +44,12 @@ struct RunArguments {
   bool verify = false;
   bool json = false;
 
-  bool trains() const { return workload == "transformer"; }
-  bool sleeps() const { return workload == "sleep"; }
+  bool has_own_stage() const { return !stage.empty(); }
+  /// The transformer.
+  bool trains() const { return workload == "transformer" && !has_own_stage(); }
+  bool sleeps() const { return workload == "sleep" && !has_own_stage(); }
+  /// Numbers with rounding, whose loss is shown.
+  bool has_loss() const { return trains() || has_own_stage(); }
 };
 
 /// The part of them that says how large the transformer is, and what text it is trained on.

@@ -50,7 +50,7 @@ RunText::RunText(const RunArguments& arguments, const Built& built, const Traine
 
 std::string RunText::comparison_text() const {
   const Comparison& result = *model_.comparison();
-  if (!arguments_.trains()) return fmt::format("\nresult equals the sequential run's: {}\n", result.agrees ? "yes" : "no");
+  if (!arguments_.has_loss()) return fmt::format("\nresult equals the sequential run's: {}\n", result.agrees ? "yes" : "no");
   const bool exact = result.exact == result.tensors;
   return fmt::format("\ngradients of step 1 equal the sequential run's: {}: {} of {} tensors to the last bit{}\n",
                      result.agrees ? "yes" : "no", result.exact, result.tensors,
@@ -95,20 +95,23 @@ void RunText::heading() {
     result += fmt::format("data      {}: {} bytes, entropy of the single bytes {:.3f} nats\n", model_.data(), model_.corpus()->size(),
                           model_.corpus()->byte_entropy());
   } else {
-    result += fmt::format("workload  {}\n", arguments_.workload);
+    result += arguments_.has_own_stage() ? fmt::format("stage     {}\n", printable(arguments_.stage))
+                                         : fmt::format("workload  {}\n", arguments_.workload);
   }
   result += fmt::format("clock     {}\n", clock_);
   if (arguments_.unchecked) result +=
         "order     unchecked: the table's own, each send right after its op, each receive right before the op that\n"
         "          needs it, nothing buffered; a legal table may stop so\n";
-  say(result + (arguments_.trains() ? "\n  step  loss/nats   tokens/s   bubble\n" : "\n  step   makespan   bubble\n"));
+  say(result + (arguments_.trains()          ? "\n  step  loss/nats   tokens/s   bubble\n"
+                : arguments_.has_own_stage() ? "\n  step       loss   makespan   bubble\n"
+                                             : "\n  step   makespan   bubble\n"));
 }
 
 void RunText::step(const StepReport& step) {
   if (arguments_.json) {
     Json entry = {{"step", step.step + 1}};
+    if (arguments_.has_loss()) entry["loss"] = step.loss;
     if (arguments_.trains()) {
-      entry["loss"] = step.loss;
       entry["tokens_per_second"] = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
     }
     entry["makespan"] = static_cast<double>(step.makespan_ns) / 1e3;
@@ -122,6 +125,8 @@ void RunText::step(const StepReport& step) {
   if (arguments_.trains()) {
     say(fmt::format("{:6}  {:9.3f}   {:8.0f}   {:5.1f} %\n", number, step.loss,
                     step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0, 100 * step.bubble));
+  } else if (arguments_.has_own_stage()) {
+    say(fmt::format("{:6}  {:9.4g}   {:>8}   {:5.1f} %\n", number, step.loss, time(step.makespan_ns), 100 * step.bubble));
   } else {
     say(fmt::format("{:6}   {:8}   {:5.1f} %\n", number, time(step.makespan_ns), 100 * step.bubble));
   }
@@ -146,7 +151,7 @@ void RunText::close(const RunReport& report) {
     say("\n");
   }
   if (model_.comparison()) say(comparison_text());
-  if (!report.declared.empty() && arguments_.workload != "sleep")
+  if (!report.declared.empty() && !arguments_.sleeps())
     say(fmt::format(
         "ops of {} were run as a wait of their cost, at {} ms a unit: only the schedule knows what they are\n",
         fmt::join(report.declared, ", "), arguments_.unit_ms));
@@ -227,7 +232,7 @@ void RunText::compare(const RunReport& report) {
 
 void RunText::close_json(const RunReport& report, double last_five) {
   Json result = {{"schedule", built_.schedule->name},
-                 {"workload", arguments_.workload},
+                 {"workload", arguments_.has_own_stage() ? "stage" : arguments_.workload},
                  {"clock", options_.clock == Clock::Virtual ? "virtual" : "wall"},
                  {"unit", "us"},
                  {"steps", steps_}};
@@ -246,7 +251,7 @@ void RunText::close_json(const RunReport& report, double last_five) {
     result["measured"] = timeline_json(report.timeline);
     result["measured"]["step"] = report.timeline_step + 1;
     result["predicted"] = timeline_json(predict(report));
-    if (arguments_.workload != "sleep")
+    if (!arguments_.sleeps())
       result["predicted_from_own_times"] =
           timeline_json(simulate(*built_.program, own_lengths(*built_.program, report.timeline, costs_ns_)));
   }

@@ -9,6 +9,7 @@
 #include "executor/plan.h"
 #include "executor/ranks/ranks.h"
 #include "executor/stage/integer.h"
+#include "executor/stage/plugin.h"
 #include "executor/stage/sleep.h"
 #include "executor/stage/transformer.h"
 
@@ -57,6 +58,12 @@ Result<void> TrainedModel::make(const Program& program) {
     workload_ = std::make_unique<SleepWorkload>(std::size_t{arguments_.message_kib} << 10);
     return {};
   }
+  if (arguments_.has_own_stage()) {
+    Result<std::unique_ptr<Workload>> loaded = load_stage(arguments_.stage, arguments_.stage_options);
+    if (!loaded) return loaded.failure();
+    workload_ = std::move(*loaded);
+    return {};
+  }
   if (arguments_.workload == "integer") {
     workload_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
     return {};
@@ -78,12 +85,16 @@ Result<void> TrainedModel::make(const Program& program) {
 
 Result<std::uint64_t> TrainedModel::make_reference() {
   const auto bound = static_cast<std::uint64_t>(arguments_.memory_gib * (1 << 30));
-  if (arguments_.workload == "integer")
-    reference_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
-  else if (arguments_.verify && arguments_.sleeps())
-    return Failure{"--verify: sleeps compute nothing that could be compared"};
-  else if (arguments_.verify)
+  if (arguments_.verify && arguments_.sleeps()) return Failure{"--verify: sleeps compute nothing that could be compared"};
+  if (arguments_.verify && arguments_.has_own_stage()) {
+    Result<std::unique_ptr<Workload>> loaded = load_stage(arguments_.stage, arguments_.stage_options);
+    if (!loaded) return loaded.failure();
+    reference_ = std::move(*loaded);
+  } else if (arguments_.verify && arguments_.trains()) {
     reference_ = std::make_unique<Transformer>(arguments_.model, corpus_, freeze());
+  } else if (arguments_.workload == "integer" && !arguments_.has_own_stage()) {
+    reference_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
+  }
   if (!reference_) return bound;
   if (Result<void> fits = reference_->configure(plainly(*partition_)); !fits) return fits.failure();
   const std::uint64_t bytes = reference_->parameter_bytes() + reference_buffer_bytes(*reference_, *partition_);
@@ -94,7 +105,7 @@ Result<std::uint64_t> TrainedModel::make_reference() {
 }
 
 void TrainedModel::compare(const StepReport& step, const Ranks* ranks) {
-  const bool now = arguments_.trains() ? step.step == 0 : step.step + 1 == arguments_.model.steps;
+  const bool now = arguments_.has_loss() ? step.step == 0 : step.step + 1 == arguments_.model.steps;
   if (!reference_ || !now || !failure_.empty()) return;
   const Result<double> loss = run_reference(*reference_, *partition_, step.step + 1);
   if (!loss) {
