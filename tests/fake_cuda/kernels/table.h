@@ -1,0 +1,46 @@
+// The kernels that the stand-in for the CUDA runtime knows, by name, each with its CPU reference. A launch of a name that
+// is not here is an error.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include <vector_types.h>
+
+namespace stave::fake {
+
+struct Kernel {
+  const char* name = nullptr;
+  /// Bytes of each argument: they are copied when the kernel is launched.
+  std::vector<std::size_t> argument_bytes;
+  void (*run)(dim3 grid, dim3 block, void** arguments) = nullptr;
+};
+
+/// All of them. Made once.
+std::span<const Kernel> kernels();
+
+namespace detail {
+template <auto function>
+struct Reference;
+template <class... Args, void (*function)(dim3, dim3, Args...)>
+struct Reference<function> {
+  static void run(dim3 grid, dim3 block, void** arguments) {
+    std::size_t i = 0;
+    // Braces keep the order of evaluation.
+    const std::tuple<Args...> values{*static_cast<Args*>(arguments[i++])...};
+    std::apply([&](Args... each) { function(grid, block, each...); }, values);
+  }
+  static Kernel kernel(const char* name) { return {name, {sizeof(Args)...}, run}; }
+};
+}  // namespace detail
+
+/// The entry for a reference `void f(dim3 grid, dim3 block, ARGUMENTS OF THE KERNEL...)`.
+template <auto function>
+Kernel kernel(const char* name) {
+  return detail::Reference<function>::kernel(name);
+}
+
+}  // namespace stave::fake
