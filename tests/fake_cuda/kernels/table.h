@@ -13,10 +13,12 @@
 namespace stave::fake {
 
 struct Kernel {
+  /// As __cudaRegisterFunction has it: not mangled.
   const char* name = nullptr;
-  /// Bytes of each argument: they are copied when the kernel is launched.
-  std::vector<std::size_t> argument_bytes;
+  /// arguments[i] points to the i-th argument, as for cudaLaunchKernel.
   void (*run)(dim3 grid, dim3 block, void** arguments) = nullptr;
+  /// Of each argument: a launch copies them, and the kernel runs later.
+  std::vector<std::size_t> argument_bytes;
 };
 
 /// All of them. Made once.
@@ -33,7 +35,7 @@ struct Reference<function> {
     const std::tuple<Args...> values{*static_cast<Args*>(arguments[i++])...};
     std::apply([&](Args... each) { function(grid, block, each...); }, values);
   }
-  static Kernel kernel(const char* name) { return {name, {sizeof(Args)...}, run}; }
+  static Kernel kernel(const char* name) { return {name, run, {sizeof(Args)...}}; }
 };
 }  // namespace detail
 
