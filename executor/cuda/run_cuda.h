@@ -5,7 +5,7 @@
 // they are given, inputs, outputs and stashes, are memory of the GPU. After create() they neither allocate nor sync. With
 // a graph the ops of a table are enqueued once and replayed ever after; so begin_step, which is called before every
 // replay, puts what changes from step to step (tokens, learning rate, counters) into fixed places of the GPU's memory.
-// settle, parameters, state and loss are called after a sync of all lanes.
+// settle is called when the update has been enqueued; parameters, state and loss after a sync of all lanes.
 #pragma once
 
 #include <cstdint>
