@@ -69,8 +69,8 @@ void Transformer::make_stages(const Make& make) {
 
 void Transformer::warm_up(StageId s, Stage& stage, std::byte* value, std::span<std::byte* const> stashes) const {
   Part part;
-  part.begins = partition_.begins(s, 0);
-  part.ends = partition_.ends(s, 0);
+  part.begins = partition_.begins_some(s);
+  part.ends = partition_.ends_some(s);
   part.stashes = stashes;
   stage.begin_step(0);
   for (part.slice = 0; part.slice < partition_.slices_of(0); ++part.slice) stage.forward(part, value, nullptr);

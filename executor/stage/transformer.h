@@ -45,7 +45,8 @@ class Transformer : public Workload {
   using Make = std::function<std::unique_ptr<LanguageStage>(StageId, DeviceId, std::vector<FrozenGroups>)>;
   /// Makes every stage that is here, unless that is done.
   void make_stages(const Make& make);
-  /// The first microbatch of step 0 forwards and backwards through a stage, between two values and stashes of its own.
+  /// The first microbatch of step 0 forwards and backwards through a stage, and all that the stage ever does in a pass.
+  /// `value`, of the greatest size, is input and gradient; there must be a stash for each of its slices.
   void warm_up(StageId s, Stage& stage, std::byte* value, std::span<std::byte* const> stashes) const;
   StageLayout layout(StageId s) const;
   /// Of a stage, for the longest part.
