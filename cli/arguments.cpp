@@ -39,7 +39,8 @@ void ScheduleOptions::add_to(CLI::App& command) {
       ->type_name("FILE");
   command.add_option("--model", model, "what is trained (TOML, or a name of the library); with --cluster")
       ->type_name("FILE");
-  command.add_option("--map", map, "the place on the cluster of each device, as 0,1,4,5 or 0..4,8..12; in order without")
+  command.add_option("--map", map, "the place on the cluster of each device, as 0,1,4,5 or 0..4,8..12, or best\n"
+                     "for those with which it ends soonest; in order without")
       ->type_name("LIST");
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/contention.h"
 #include "core/result.h"
 
 namespace stave {
@@ -34,6 +35,8 @@ struct ScheduleOptions {
   std::string cluster;
   std::string model;
   std::string map;
+  /// Of commands that price with contention.
+  ContentionOptions contention;
 
   void add_to(CLI::App& command);
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/best_map.h"
 #include "cli/command.h"
 #include "cli/over.h"
 #include "cli/pipeline.h"
@@ -34,6 +35,7 @@ class Checks {
     if (!schedules) return fail(schedules.failure().message);
     const Result<std::vector<Axis>> axes = read_axes(arguments_.over);
     if (!axes) return fail(axes.failure().message);
+    if (arguments_.schedules.map == kBestMap) return fail(no_best_map("check").message);
     for (const ScheduleArgument& schedule : schedules.value())
       if (const Result<void> checked = check(schedule, axes.value()); !checked) return fail(checked.failure().message);
     if (arguments_.json) text_ = Json{{"ok", good_}, {"schedules", entries_}}.dump(2) + "\n";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/axis.h"
+#include "cli/best_map.h"
 #include "cli/command.h"
 #include "cli/compare/competitor.h"
 #include "cli/compare/levels.h"
@@ -125,6 +126,8 @@ Exit compare(const CompareArguments& given) {
   }
   const bool sweep = !axes.value().empty();
   if (sweep && (limits.activations || limits.memory)) return fail("--activations and --memory do not go with --over");
+  if (arguments.competitors.schedules.map == kBestMap && (sweep || arguments.competitors.library))
+    return fail(no_best_map(sweep ? "compare --over" : "compare --library").message);
   if (!arguments.csv.empty() && !sweep) return fail("--csv writes a sweep, and there is no --over");
   if (arguments.json && arguments.csv == "-") return fail("--json and --csv - both want standard output");
   const Result<Competitors> competitors = read_competitors(arguments.competitors, axes.value());
@@ -143,6 +146,7 @@ CLI::App* add_compare(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("compare", "schedules side by side: by formula, as ideal tables, and priced");
   const auto arguments = std::make_shared<CompareArguments>();
   arguments->competitors.schedules.add_to(*command);
+  arguments->competitors.schedules.contention.add_to(*command);
   command->get_option("SCHEDULE")->required(false);
   command->add_flag("--library", arguments->competitors.library,
                     "the whole library, best first, and why the others are left out; so without any file");

@@ -43,6 +43,7 @@ CLI::App* add_draw(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("draw", "the schedule as a picture file (SVG)");
   const auto arguments = std::make_shared<DrawArguments>();
   arguments->schedule.add_to(*command);
+  arguments->schedule.contention.add_to(*command);
   command->add_option("-o,--output", arguments->output, "the file to write, - for standard output")
       ->required()
       ->type_name("FILE");

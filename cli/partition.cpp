@@ -10,17 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "cli/best_map.h"
 #include "cli/command.h"
+#include "cli/machine_price.h"
 #include "cli/pipeline.h"
 #include "compiler/expansion.h"
-#include "compiler/lower.h"
-#include "compiler/verify.h"
-#include "scheduler/memory.h"
 #include "scheduler/model_prices.h"
-#include "scheduler/order/order.h"
 #include "scheduler/partition.h"
-#include "scheduler/simulate.h"
-#include "scheduler/start_times.h"
 #include "visualize/window.h"
 
 namespace stave {
@@ -50,6 +46,7 @@ class Partitioning {
     }
     if (options.model.empty() || options.cluster.empty())
       return fail("a split needs --model and --cluster: what is shared out, and what a layer takes");
+    if (options.map == kBestMap) return fail(no_best_map("partition").message);
     const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(options, false);
     if (!schedules) return fail(schedules.failure().message);
     const Result<std::vector<Argument>> parameters = read_arguments(schedules.value()[0].parameters);
@@ -124,28 +121,7 @@ class Partitioning {
   /// Microseconds of the schedule with a split. None if it is refused; why is in `last_`.
   std::optional<double> price(const Split& split) {
     last_ = {};
-    const ModelPrices prices = loaded_.machine->with(split);
-    const Expanded expanded = expand(*loaded_.compiled, given_, last_, &prices);
-    if (expanded.outcome != Outcome::Done) return std::nullopt;
-    const Schedule& schedule = *expanded.schedule;
-    const std::optional<Costs> costs = make_costs(schedule, last_);
-    if (!costs) return std::nullopt;
-    const std::optional<Table> table = order(schedule, *costs, last_);
-    if (!table || last_.has_errors() || !verify_complete(schedule, *table, last_)) return std::nullopt;
-    const std::optional<Starts> starts = try_start_times(schedule, *table, *costs);
-    if (!starts) {
-      verify_order(schedule, *table, last_);
-      return std::nullopt;
-    }
-    const Program program = lower(schedule, *table, *starts);
-    if (program.order.size() != program.nodes()) return std::nullopt;
-    const Timeline times = simulate(program, *costs);
-    const auto peaks = peak_memory(schedule, program, times, &last_);
-    if (!peaks || !prices.verify(schedule, program, times, *peaks, last_)) return std::nullopt;
-    Ticks end = 0;
-    for (std::uint32_t position = 0; position < table->size(); ++position)
-      if (!table->ops.kind(table->entries[position]).optional) end = std::max(end, times.end[position]);
-    return static_cast<double>(end) / static_cast<double>(times.ticks_per_unit);
+    return makespan_on(loaded_.machine->with(split), *loaded_.compiled, given_, last_);
   }
 
   std::string text(const PartitionResult& result, const Schedule& schedule) const {

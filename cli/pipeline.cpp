@@ -1,5 +1,6 @@
 #include "cli/pipeline.h"
 
+#include "cli/best_map.h"
 #include "cli/library.h"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "compiler/verify.h"
 #include "compiler/weights.h"
 #include "scheduler/cluster.h"
+#include "scheduler/contention/machine.h"
 #include "scheduler/costs_file.h"
 #include "scheduler/order/order.h"
 #include "scheduler/simulate.h"
@@ -90,7 +92,7 @@ Result<Machine> read_machine(Sources& sources, const ScheduleOptions& options, D
   if (options.cluster.empty()) return Failure{"--model comes with --cluster: what a model takes depends on the machine"};
   if (options.model.empty()) return Failure{"--cluster comes with --model: a machine has no costs without what it works on"};
   Machine result;
-  Result<std::vector<std::uint32_t>> map = read_map(options.map);
+  Result<std::vector<std::uint32_t>> map = read_map(options.map == kBestMap ? "" : options.map);
   if (!map) return map.failure();
   result.map = std::move(*map);
   const auto source_of = [&](const std::string& word, LibraryPart part) -> Result<SourceId> {
@@ -115,6 +117,11 @@ Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
   const Result<SourceId> source = read_source(result.sources, file);
   if (!source) return source.failure();
   result.source = source.value();
+  const Result<SimulationRules> rules = options.contention.rules();
+  if (!rules) return rules.failure();
+  result.rules = rules.value();
+  if (result.rules.buffered_bytes && options.cluster.empty())
+    return Failure{"--buffered comes with --cluster and --model: without, a message has no bytes"};
   result.is_csv = looks_like_csv(file, result.sources[result.source].text);
   result.compiled = result.is_csv ? compile_csv(result.sources, result.source, result.sink)
                                   : compile(result.sources, result.source, result.sink);
@@ -177,7 +184,9 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   if (step == Step::Checked) return Outcome::Done;
   into.program = lower(*into.schedule, *into.table, *starts);
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
-  into.timeline = simulate(*into.program, *into.costs);
+  into.contends = contends(loaded.rules, loaded.machine.get(), *into.program, *into.costs);
+  into.timeline = into.contends ? simulate_by(loaded.rules, loaded.machine.get(), *into.program, *into.costs)
+                                : simulate(*into.program, *into.costs);
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);
   if (into.sink.has_errors()) return Outcome::Rejected;
   if (loaded.machine != nullptr && into.report->peak_memory &&
@@ -197,6 +206,11 @@ Exit build_one(One& into, const ScheduleOptions& options, Step step) {
   if (!loaded) return fail(loaded.failure().message);
   into.loaded = std::move(*loaded);
   print_diagnostics(into.loaded.sources, into.loaded.sink);
+  if (options.map == kBestMap) {
+    const Result<std::string> found = place_best(into.loaded, arguments.value());
+    if (!found) return fail(found.failure().message);
+    if (!found.value().empty()) print_error(fmt::format("note: {}\n", found.value()));
+  }
   const Result<Outcome> outcome = build(into.built, into.loaded, arguments.value(), step);
   if (!outcome) return fail(outcome.failure().message);
   print_diagnostics(into.loaded.sources, into.built.sink);

@@ -39,6 +39,7 @@ struct Loaded {
   std::shared_ptr<const Prices> prices;
   /// Of them those of a model on a cluster; null without.
   std::shared_ptr<const ModelPrices> machine;
+  SimulationRules rules;
   bool is_csv = false;
 
   /// As it is shown: "<stdin>" for standard input.
@@ -99,6 +100,8 @@ struct Built {
   std::optional<Table> table;
   std::optional<Program> program;
   std::optional<Timeline> timeline;
+  /// Its times are those with something that messages contend for.
+  bool contends = false;
   std::optional<Report> report;
 };
 

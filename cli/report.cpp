@@ -111,6 +111,9 @@ std::string report_text(const Built& built) {
     line("iteration", time_text(built, report.iteration), "the makespan with the optional ops counted");
   line("bubble", fmt::format("{:.2f} %", 100 * bubble_of(report)), "1 - sum of busy / (makespan * devices)");
   line("span bubble", fmt::format("{:.2f} %", 100 * span_bubble_of(report)), "1 - greatest busy / span");
+  if (report.utilisation)
+    line("utilisation", fmt::format("{:.2f} %", 100 * *report.utilisation),
+         "operations of F, I and W / (makespan * peak of the devices)");
   line("messages", fmt::format("{}", report.messages), "between two devices");
   const LowerBound bound = lower_bound(*built.schedule, *built.table, *built.costs);
   line("bound", time_text(built, bound.makespan),
@@ -119,7 +122,9 @@ std::string report_text(const Built& built) {
   line("gap", fmt::format("{:.2f} %", 100 * gap_of(report, bound)),
        report.makespan == bound.makespan ? "makespan / bound - 1: this order is proved to be the shortest"
                                          : "makespan / bound - 1");
-  if (const std::optional<Rational> each = period(*built.schedule, *built.table, *built.costs))
+  // That of lanes and messages that contend for nothing.
+  if (const std::optional<Rational> each =
+          built.contends ? std::nullopt : period(*built.schedule, *built.table, *built.costs))
     line("period", number_text(each->to_double() / static_cast<double>(report.ticks_per_unit)) + unit_text(built),
          "an iteration of many, without a barrier between them");
 
@@ -165,13 +170,15 @@ Json report_json(const Built& built) {
   result["iteration"] = time_json(report, report.iteration);
   result["bubble"] = bubble_of(report);
   result["span_bubble"] = span_bubble_of(report);
+  if (report.utilisation) result["utilisation"] = *report.utilisation;
   const LowerBound bound = lower_bound(*built.schedule, *built.table, *built.costs);
   result["bound"] = time_json(report, bound.makespan);
   result["bound_by"] = name_of(bound.makespan_by);
   result["gap"] = gap_of(report, bound);
   result["span_bound"] = time_json(report, bound.span);
   result["span_bound_by"] = name_of(bound.span_by);
-  if (const std::optional<Rational> each = period(*built.schedule, *built.table, *built.costs))
+  if (const std::optional<Rational> each =
+          built.contends ? std::nullopt : period(*built.schedule, *built.table, *built.costs))
     if (const std::optional<Rational> exact = divide(*each, Rational(report.ticks_per_unit)))
       result["period"] = number_json(*exact);
   result["messages"] = report.messages;

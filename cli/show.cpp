@@ -68,6 +68,7 @@ CLI::App* add_show(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("show", "the schedule as a grid in the terminal, one line to a device");
   const auto arguments = std::make_shared<ShowArguments>();
   arguments->schedule.add_to(*command);
+  arguments->schedule.contention.add_to(*command);
   command->add_option("--width", arguments->width, "columns to fill; by default those of the terminal")
       ->check(between(40, 10000))
       ->type_name("N");

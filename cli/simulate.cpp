@@ -9,6 +9,7 @@
 #include "cli/critical.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
+#include "cli/trials.h"
 #include "cli/what_if.h"
 
 namespace stave {
@@ -17,6 +18,7 @@ namespace {
 struct SimulateArguments {
   ScheduleOptions schedule;
   std::vector<std::string> what_if;
+  TrialOptions trials;
   bool slack = false;
   bool json = false;
 };
@@ -39,15 +41,20 @@ Exit simulate_one(const SimulateArguments& arguments) {
     if (!priced) return fail(priced.failure().message);
     changes = std::move(*priced);
   }
+  const Result<std::vector<Ticks>> trials = try_by_chance(one, arguments.trials);
+  if (!trials) return fail(trials.failure().message);
   std::string text;
   if (arguments.json) {
     nlohmann::ordered_json json = report_json(one.built);
+    if (one.loaded.machine != nullptr && !one.loaded.machine->map().empty()) json["map"] = one.loaded.machine->map();
     if (!changes.empty()) json["what_if"] = what_if_json(one.built, changes);
+    if (!trials.value().empty()) json["trials"] = trials_json(one.built, arguments.trials, trials.value());
     if (arguments.slack) add_slack(json, one.built);
     text = json.dump(2) + "\n";
   } else {
     text = title_of(*one.built.schedule) + "\n\n" + report_text(one.built);
     if (!changes.empty()) text += what_if_text(one.built, changes);
+    if (!trials.value().empty()) text += trials_text(one.built, arguments.trials, trials.value());
     if (arguments.slack) text += slack_text(one.built);
   }
   const Result<void> printed = print(text);
@@ -60,12 +67,14 @@ CLI::App* add_simulate(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("simulate", "makespan, bound, bubble by cause, critical path, memory");
   const auto arguments = std::make_shared<SimulateArguments>();
   arguments->schedule.add_to(*command);
+  arguments->schedule.contention.add_to(*command);
   command
       ->add_option("--what-if", arguments->what_if,
                    "the same order under other costs: NAME=VALUE or NAME*FACTOR, as link*2 or W=0;\n"
                    "several with commas between them; may be given more than once, each by itself")
       ->type_name("CHANGE")
       ->allow_extra_args(false);
+  arguments->trials.add_to(*command);
   command->add_flag("--slack", arguments->slack, "start, end and slack of every op");
   command->add_flag("--json", arguments->json, "one JSON object; times in the unit of the costs");
   command->footer(

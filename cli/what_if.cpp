@@ -11,6 +11,7 @@
 #include "compiler/compile.h"
 #include "compiler/nearest.h"
 #include "compiler/render.h"
+#include "scheduler/contention/machine.h"
 #include "scheduler/simulate.h"
 
 namespace stave {
@@ -163,7 +164,9 @@ Result<std::vector<WhatIf>> what_if(const One& one, const std::vector<Argument>&
     std::optional<Costs> costs = make_costs(*expanded.schedule, sink);
     if (!costs) return wrong(change, sources, sink);
     WhatIf priced{change, std::move(*costs), {}, {}};
-    priced.timeline = simulate(*one.built.program, priced.costs);
+    priced.timeline = one.built.contends ? simulate_by(one.loaded.rules, one.loaded.machine.get(), *one.built.program,
+                                                       priced.costs)
+                                         : simulate(*one.built.program, priced.costs);
     priced.report = analyse(*expanded.schedule, *one.built.program, priced.timeline);
     result.push_back(std::move(priced));
   }

@@ -85,10 +85,10 @@ inline constexpr std::array<std::string_view, 10> kIdleCauses = {
 
 constexpr std::string_view name_of(IdleCause cause) { return kIdleCauses[static_cast<std::size_t>(cause)]; }
 
-/// The causes that a price of lanes and constant messages knows, in the order in which they are shown. Waiting for a
-/// shared link does not happen in it.
+/// In the order in which they are shown. Waiting for a link happens only where links are shared.
 inline constexpr std::array kKnownCauses = {IdleCause::Filling, IdleCause::Draining, IdleCause::Imbalance,
                                             IdleCause::Forward, IdleCause::Gradient, IdleCause::Message,
-                                            IdleCause::Queue,   IdleCause::Memory,   IdleCause::Setup};
+                                            IdleCause::Queue,   IdleCause::Link,     IdleCause::Memory,
+                                            IdleCause::Setup};
 
 }  // namespace stave

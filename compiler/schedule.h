@@ -109,6 +109,10 @@ struct CostSet {
   /// What a replica of each stage holds beside them, whatever the versions: gradients and the optimizer's state. Empty if
   /// nothing.
   std::vector<Rational> state;
+  /// Operations of a model in each op, without those of recomputation and before freezing; empty where nothing says.
+  IdVector<KindId, IndexedValues> flops;
+  /// The peak rate of each device, in operations a second, for as many microbatches as it runs at a time; empty likewise.
+  std::vector<double> peak_flops;
   /// Share of a stage's parameters whose weight gradient is skipped, for each (stage, microbatch): [s * M + m]; empty
   /// without freezing.
   std::vector<Rational> freeze;

@@ -25,6 +25,8 @@ struct Timeline {
   std::vector<Ticks> end;
   /// A time in ticks, divided by this, is in the unit of the costs.
   Ticks ticks_per_unit = 1;
+  /// A message that starts later than it could has waited for a link that others took.
+  bool shares_links = false;
   /// What a unit is called in print: "slots", "us"; empty if the costs do not say.
   std::string unit;
 };

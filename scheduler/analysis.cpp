@@ -5,6 +5,7 @@
 #include "compiler/weights.h"
 #include "core/lanes.h"
 #include "scheduler/period.h"
+#include "scheduler/utilisation.h"
 
 namespace stave {
 
@@ -52,6 +53,7 @@ Report analyse(const Schedule& schedule, const Program& program, const Timeline&
   }
   report.bubble = less_than_whole(all_busy, Int128(report.makespan) * table.devices());
   report.span_bubble = less_than_whole(most_busy, report.span);
+  report.utilisation = model_utilisation(schedule, table, report.makespan, report.ticks_per_unit);
   const IdVector<DeviceId, Idle> idle = attribute_idle(schedule, program, timeline, report.makespan);
   for (std::uint32_t d = 0; d < table.devices(); ++d) report.devices[DeviceId(d)].idle = idle[DeviceId(d)];
   report.staleness =

@@ -44,6 +44,8 @@ struct Report {
   std::optional<Rational> bubble;
   /// 1 less the greatest `busy` over `span`: the zero-bubble papers' rate.
   std::optional<Rational> span_bubble;
+  /// See utilisation.h; none where no model says what an op does.
+  std::optional<double> utilisation;
   std::uint32_t messages = 0;
   IdVector<DeviceId, DeviceReport> devices;
   /// None if the sizes are beyond exact arithmetic.

@@ -267,8 +267,13 @@ std::uint32_t Cluster::link(std::uint32_t a, std::uint32_t b) const {
 }
 
 std::string Cluster::place(std::uint32_t accelerator) const {
-  const Node& node = nodes[node_of(accelerator)];
-  return fmt::format("accelerator {} ({}, node `{}`)", accelerator, accelerators[node.accelerator].name, node.name);
+  const std::uint32_t at = node_of(accelerator);
+  const Node& node = nodes[at];
+  const auto same = [&](const Node& other) { return other.name == node.name; };
+  const auto copies = std::count_if(nodes.begin(), nodes.end(), same);
+  const std::string copy =
+      copies > 1 ? fmt::format(", copy {} of {}", std::count_if(nodes.begin(), nodes.begin() + at + 1, same), copies) : "";
+  return fmt::format("accelerator {} ({}, node `{}`{})", accelerator, accelerators[node.accelerator].name, node.name, copy);
 }
 
 std::optional<Cluster> read_cluster(const Sources& sources, SourceId source, Diagnostics& sink) {

@@ -88,7 +88,7 @@ struct Cluster {
   /// The link that a message between two different accelerators takes, an index into `links`; kNone if there is no path.
   /// By pair before region before node. Cost: O(log nodes + links by pair).
   std::uint32_t link(std::uint32_t a, std::uint32_t b) const;
-  /// "accelerator 5 (h100, node `left`)".
+  /// "accelerator 5 (h100, node `left`, copy 2 of 4)".
   std::string place(std::uint32_t accelerator) const;
 
   /// Links that hold for two accelerators, two nodes (all copies) or two regions, whichever way round.

@@ -17,12 +17,14 @@ namespace stave {
 
 namespace {
 
-/// One key with its values, one or one a stage.
+/// One key with its values: one, one a stage, or one a stage and microbatch.
 struct Line {
   std::string key;
   Span span;
   std::vector<Rational> values;
   bool is_list = false;
+  /// Values of each stage, one a microbatch; 0 where they are not by microbatch.
+  std::size_t microbatches = 0;
   Span value_span;
 };
 
@@ -92,17 +94,36 @@ class CostsFile : public Prices {
     IndexedValues each;
     if (line.is_list) {
       const std::vector<OpIndex>& indices = schedule.ops.kinds()[kind].indices;
-      const auto stage = std::find_if(indices.begin(), indices.end(),
-                                      [](const OpIndex& index) { return index.role == IndexRole::Stage; });
+      const auto of = [&](IndexRole role) {
+        return std::find_if(indices.begin(), indices.end(), [&](const OpIndex& index) { return index.role == role; });
+      };
+      const auto differ = [&](const std::string& found, std::size_t needed, const char* one, const char* several) {
+        refuse(sink, "costs-mismatch", line.value_span,
+               fmt::format("`{}` has {}, and schedule `{}` has {} {}", line.key, found, schedule.name, needed,
+                           needed == 1 ? one : several));
+      };
+      const auto counted = [](std::size_t count, const char* what) {
+        return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+      };
+      const auto stage = of(IndexRole::Stage);
       if (stage == indices.end())
         return refuse(sink, "costs-mismatch", line.value_span,
                       fmt::format("`{}` has no stage in schedule `{}`: it takes one value", line.key, schedule.name));
-      if (values.size() != schedule.stages)
-        return refuse(sink, "costs-mismatch", line.value_span,
-                      fmt::format("`{}` has {} value{}, and schedule `{}` has {} stage{}", line.key, values.size(),
-                                  values.size() == 1 ? "" : "s", schedule.name, schedule.stages,
-                                  schedule.stages == 1 ? "" : "s"));
-      each.stride[stage - indices.begin()] = 1;
+      const std::size_t columns = std::max<std::size_t>(line.microbatches, 1);
+      if (values.size() != columns * schedule.stages)
+        return differ(counted(values.size() / columns, line.microbatches > 0 ? "list" : "value"), schedule.stages, "stage",
+                      "stages");
+      each.stride[stage - indices.begin()] = static_cast<std::uint32_t>(columns);
+      if (line.microbatches > 0) {
+        const auto microbatch = of(IndexRole::Microbatch);
+        if (microbatch == indices.end())
+          return refuse(sink, "costs-mismatch", line.value_span,
+                        fmt::format("`{}` has no microbatch in schedule `{}`: it takes one value a stage", line.key,
+                                    schedule.name));
+        if (columns != schedule.microbatches)
+          return differ(counted(columns, "value") + " a stage", schedule.microbatches, "microbatch", "microbatches");
+        each.stride[microbatch - indices.begin()] = 1;
+      }
     }
     each.values = std::move(values);
     costs.duration[kind] = std::move(each);
@@ -172,6 +193,31 @@ std::optional<Rational> cost(const std::string& key, const TomlValue& value, Dia
   return std::nullopt;
 }
 
+/// The values of a key; of a list of lists all are equally long.
+void read_values(Line& line, const TomlValue& value, Diagnostics& sink) {
+  if (!line.is_list) {
+    line.values.push_back(cost(line.key, value, sink).value_or(0));
+    return;
+  }
+  if (value.items.empty()) return refuse(sink, "toml-value", value.span, fmt::format("the list of `{}` is empty", line.key));
+  if (value.items[0].kind == TomlValue::Kind::Array) line.microbatches = value.items[0].items.size();
+  for (const TomlValue& each : value.items) {
+    const bool nested = each.kind == TomlValue::Kind::Array;
+    if (nested != (value.items[0].kind == TomlValue::Kind::Array))
+      return refuse(sink, "toml-type", each.span,
+                    fmt::format("the list of `{}` holds numbers, one a stage, or lists, with one a microbatch; not both", line.key));
+    if (!nested) {
+      line.values.push_back(cost(line.key, each, sink).value_or(0));
+      continue;
+    }
+    if (each.items.empty() || each.items.size() != line.microbatches)
+      return refuse(sink, "toml-value", each.span,
+                    fmt::format("the lists of `{}` have {} and {} values: each has one a microbatch", line.key,
+                                line.microbatches, each.items.size()));
+    for (const TomlValue& one : each.items) line.values.push_back(cost(line.key, one, sink).value_or(0));
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Prices> read_costs_file(const Sources& sources, SourceId source, Diagnostics& sink,
@@ -192,13 +238,12 @@ std::shared_ptr<const Prices> read_costs_file(const Sources& sources, SourceId s
       unit = member.value.text;
       continue;
     }
-    Line line{member.key, member.span, {}, member.value.kind == TomlValue::Kind::Array, member.value.span};
-    if (line.is_list && member.value.items.empty())
-      refuse(sink, "toml-value", member.value.span, fmt::format("the list of `{}` is empty", member.key));
-    if (line.is_list)
-      for (const TomlValue& each : member.value.items) line.values.push_back(cost(member.key, each, sink).value_or(0));
-    else
-      line.values.push_back(cost(member.key, member.value, sink).value_or(0));
+    Line line;
+    line.key = member.key;
+    line.span = member.span;
+    line.is_list = member.value.kind == TomlValue::Kind::Array;
+    line.value_span = member.value.span;
+    read_values(line, member.value, sink);
     lines.push_back(std::move(line));
   }
   if (sink.errors() != before) return nullptr;

@@ -1,5 +1,5 @@
 // A costs file: measured times for a schedule, as `--costs` takes them. TOML: the names of `cost` lines, each with one
-// value or with one a stage, and the unit of time.
+// value, with one a stage, or with a list a stage of one a microbatch; and the unit of time.
 //
 //     unit = "us"
 //     F = [18522, 18610, 18498, 19407]

@@ -1,6 +1,7 @@
 #include "scheduler/idle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/lanes.h"
 #include "scheduler/held_back.h"
@@ -110,10 +111,23 @@ class Attribution {
       maker = program_.message(data).producer;
       Ticks ready = 0;
       for (NodeId before : program_.waits[data.value]) ready = std::max(ready, times_.end[before.value]);
+      if (times_.shares_links) back_to(std::max(ready, start_before(data)), IdleCause::Link);
       back_to(ready, IdleCause::Queue);
       back_to(times_.end[maker], IdleCause::Memory);
     }
     back_to(from, draining ? IdleCause::Draining : is_forward(maker) ? IdleCause::Forward : IdleCause::Gradient);
+  }
+
+  /// Start of the message before one on its edge.
+  Ticks start_before(NodeId message) {
+    if (before_.empty()) {
+      before_.resize(program_.messages.size());
+      std::vector<NodeId> last(program_.edges.size());
+      for (std::uint32_t m = 0; m < program_.messages.size(); ++m)
+        before_[m] = std::exchange(last[program_.messages[m].edge.value], program_.node(MessageId(m)));
+    }
+    const NodeId before = before_[program_.message_of(message).value];
+    return before.valid() ? times_.start[before.value] : 0;
   }
 
   bool has_setup(std::uint32_t position) const {
@@ -131,6 +145,8 @@ class Attribution {
   const std::vector<std::uint32_t> block_of_;
   std::vector<bool> forward_;
   HeldBack held_back_;
+  /// By message, the one before it on its edge; made when first asked for.
+  std::vector<NodeId> before_;
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ using Idle = std::array<Ticks, kIdleCauses.size()>;
 ///
 /// Filling is the time before a device's first op, imbalance that after its last. In between it waits for what the next
 /// op needs last. From the end of an idle time to its beginning: while that message is under way the cause is the
-/// message; while it is held up by the one before it on its edge, the queue; while a slot it arrives in, or one that the
+/// message; while others take a link that it needs, the link; while it is held up by the one before it on its edge, the
+/// queue; while a slot it arrives in, or one that the
 /// op writes, is still in use, memory; before that it waits for the op that makes the data, and then the cause is draining
 /// if this device has no forward left to run, else forward or gradient by that op. But from the moment at which another op
 /// of the device has all it needs and does not fit into a limit, the cause is memory (held_back.h). An op may start later

@@ -21,6 +21,9 @@ constexpr std::uint64_t kMaxValues = std::uint64_t(1) << 25;
 struct StageWork {
   LayerTimes seconds;
   double activation_bytes = 0;
+  /// Operations: products with weights, and attention's own. Nothing that is made again counts.
+  double weight_flops = 0;
+  double core_flops = 0;
 };
 
 class Pricing {
@@ -46,6 +49,7 @@ class Pricing {
     costs_.setups = {};
     find_lengths();
     for (std::uint32_t k = 0; k < schedule_.ops.kinds().size() && sink_.errors() == before; ++k) kind(KindId(k));
+    if (sink_.errors() == before) operations();
     if (sink_.errors() == before) weights();
     if (sink_.errors() == before) messages();
     return sink_.errors() == before;
@@ -168,7 +172,10 @@ class Pricing {
       result.seconds.input += same * one.input;
       result.seconds.weight += same * one.weight;
       result.seconds.again += same * one.again;
-      result.activation_bytes += same * local_activation_bytes(model_, work_of(model_, layer, on));
+      const LayerWork all = work_of(model_, layer, on);
+      result.activation_bytes += same * local_activation_bytes(model_, all);
+      result.weight_flops += same * all.weight_flops;
+      result.core_flops += same * all.core_flops;
       i += same;
     }
     return result;
@@ -181,9 +188,10 @@ class Pricing {
     too_large("a time is above 10^6 seconds");
     return 0;
   }
-  Rational bytes(double count) {
+  Rational bytes(double count) { return whole(count, "a size is above 10^18 bytes"); }
+  Rational whole(double count, const char* beyond) {
     if (count < 1e18) return Rational(std::llround(count));
-    too_large("a size is above 10^18 bytes");
+    too_large(beyond);
     return 0;
   }
   void too_large(const char* what) {
@@ -273,6 +281,32 @@ class Pricing {
         return size.value_or(0);
       });
     }
+  }
+
+  /// What F, I and W do (see layer_work.h), and the rates of the devices. Expert ranks have microbatches of their own, so
+  /// that each is a device of its own here. Where times were measured operations are not known.
+  void operations() {
+    costs_.flops = {};
+    costs_.peak_flops.clear();
+    for (const Layer& layer : model_.layers)
+      if (layer.kind == LayerKind::Timed) return;
+    costs_.flops.assign(schedule_.ops.kinds().size(), {});
+    const auto counted = [&](Operation operation, double weight, double core) {
+      const KindId id = schedule_.ops.find(operation);
+      if (!id.valid()) return;
+      costs_.flops[id] = values(schedule_.ops.kinds()[id], nullptr,
+                                [&](std::uint32_t s, std::uint32_t m, std::uint32_t q, const auto&) {
+                                  const StageWork& one = work(s, m, q);
+                                  return whole(weight * one.weight_flops + core * one.core_flops,
+                                               "an op has more than 10^18 operations");
+                                });
+    };
+    counted(Operation::Forward, 1, 1);
+    counted(Operation::InputGradient, 1, 2);
+    counted(Operation::WeightGradient, 1, 0);
+    const double ranks = model_.parallel.tensor * model_.parallel.context();
+    for (const std::uint32_t site : site_of_)
+      costs_.peak_flops.push_back(sites_[site].accelerator->peak[model_.precision] * ranks);
   }
 
   LocalParameters parameters(std::uint32_t stage) const {

@@ -45,6 +45,10 @@ class ModelPrices : public Prices {
   /// The same with this many layers on each stage (see ranges_of).
   ModelPrices with(std::vector<std::uint32_t> blocks) const { return {model_, cluster_, map_, std::move(blocks)}; }
 
+  /// The same with the devices on these places.
+  ModelPrices on(std::vector<std::uint32_t> map) const { return {model_, cluster_, std::move(map), blocks_}; }
+
+  const std::vector<std::uint32_t>& map() const { return map_; }
   const Model& model() const { return *model_; }
   const Cluster& cluster() const { return *cluster_; }
   /// Where the ranks of a device sit; a group without a path has no link here.

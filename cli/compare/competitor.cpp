@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/best_map.h"
 #include "cli/library.h"
 #include "compiler/builtins.h"
 #include "compiler/code.h"
@@ -126,6 +127,11 @@ class Reader {
         if (each.name == axes_[a].name)
           return Failure{
               fmt::format("parameter `{}` of `{}` has a value and a range of --over", each.name, competitor.label)};
+    }
+    if (options_.schedules.map == kBestMap) {
+      const Result<std::string> found = place_best(competitor.loaded, competitor.arguments);
+      if (!found) return found.failure();
+      if (!found.value().empty()) result_.notes.push_back(fmt::format("{} {}", competitor.label, found.value()));
     }
     known_.insert(known_.end(), parameters.begin(), parameters.end());
     if (competitor.loaded.ok())

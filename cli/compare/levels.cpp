@@ -51,6 +51,7 @@ Levels levels_of(const Built& built, Share share) {
   result.span = units(report.span, report.ticks_per_unit);
   result.bubble = bubble_of(report);
   result.span_bubble = span_bubble_of(report);
+  result.utilisation = report.utilisation;
   std::uint32_t peak = 0;
   for (const DeviceReport& device : report.devices) peak = std::max(peak, device.peak_activations);
   result.peak_activations = multiply(Rational(peak), share.activations).value_or(Rational(peak));

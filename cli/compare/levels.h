@@ -32,6 +32,7 @@ struct Levels {
   /// Of the priced one.
   double bubble = 0;
   double span_bubble = 0;
+  std::optional<double> utilisation;
   /// The greatest of any device; of a share that is not 1, in parts of what a stage of the standard holds.
   Rational peak_activations;
   std::optional<Rational> peak_memory;

@@ -157,17 +157,21 @@ class Pricer {
       }
       Schedule& schedule = base ? *base->schedule : *built.schedule;
       if (competitor.loaded.prices == nullptr) adopt_standard(schedule, point);
-      if (!line || !schedule.is_static()) {
+      if (!line || !schedule.is_static() || base->contends) {
         if (base) built.schedule = std::move(base->schedule);
-        // On a machine there are paths and memory to look at, which takes all of it.
         const Result<Outcome> outcome =
-            build_expanded(built, competitor.loaded, competitor.loaded.machine ? Step::Priced : Step::Checked);
+            build_expanded(built, competitor.loaded, needs_program(competitor.loaded) ? Step::Priced : Step::Checked);
         if (!outcome) return outcome.failure();
         if (outcome.value() != Outcome::Done) wrong(c, arguments, built.sink);
         const bool good = outcome.value() == Outcome::Done;
         base = std::move(built);
         if (!good) continue;
         sweep_.unit = base->costs->unit;
+        if (base->contends) {
+          keep(block, point, c, {base->report->makespan, base->report->span}, *base->costs);
+          line.emplace(*base->schedule, *base->table, *base->costs);
+          continue;
+        }
         line.emplace(*base->schedule, *base->table, *base->costs);
         batch.push_back(*base->costs);
         points.push_back(point);
@@ -186,6 +190,9 @@ class Pricer {
     flush();
     return {};
   }
+
+  /// On a machine there are paths and memory to look at; and what messages contend for only a program says.
+  static bool needs_program(const Loaded& loaded) { return loaded.machine != nullptr || loaded.rules.changes_order(); }
 
   void keep(std::uint64_t block, std::uint64_t point, std::size_t c, const Price& price, const Costs& costs) {
     sweep_.priced[grid_.number(grid_.at(block, point))][c] = Rational::make(price.makespan, costs.ticks_per_unit);

@@ -37,15 +37,17 @@ bool works_unlike(const Verdicts& verdicts, const std::vector<std::size_t>& orde
 }
 
 std::string rows_text(const Verdicts& verdicts, const std::vector<std::size_t>& order) {
-  std::vector<std::vector<std::string>> rows = {{"schedule", "formula", "ideal", "priced", "bubble", "span", "work",
-                                                 "peak activations", "peak memory", "messages", "staleness", "rank"}};
+  std::vector<std::vector<std::string>> rows = {{"schedule", "formula", "ideal", "priced", "bubble", "utilisation",
+                                                 "span", "work", "peak activations", "peak memory", "messages",
+                                                 "staleness", "rank"}};
   const bool unlike_work = works_unlike(verdicts, order);
   const bool stale = any(verdicts, order, is_stale);
   for (const std::size_t i : order) {
     const Entry& entry = verdicts.entries[i];
     const Levels& levels = *entry.levels;
     rows.push_back({levels.title, number_text(verdicts.formula(levels)), number_text(levels.ideal),
-                    number_text(levels.priced), fmt::format("{:.1f} %", 100 * levels.bubble), number_text(levels.span),
+                    number_text(levels.priced), fmt::format("{:.1f} %", 100 * levels.bubble),
+                    levels.utilisation ? fmt::format("{:.1f} %", 100 * *levels.utilisation) : "", number_text(levels.span),
                     unlike_work ? number_text(levels.account.busy) : "", number_text(levels.peak_activations),
                     memory_text(levels, levels.peak_memory), fmt::to_string(levels.messages),
                     stale ? fmt::to_string(levels.staleness) : "",
@@ -81,6 +83,8 @@ std::string legend(const Verdicts& verdicts, const std::vector<std::size_t>& ord
       "ideal: the same table with all messages free; priced: with those in force, as are the columns behind it\n"
       "bubble: 1 - sum of busy / (makespan * devices); span: the longest of a device, from its own first op to its "
       "last\n";
+  if (verdicts.entries[order[0]].levels->utilisation)
+    result += "utilisation: operations of F, I and W / (priced * peak of the devices)\n";
   if (works_unlike(verdicts, order)) result += "work: what a device is busy, on average\n";
   if (any(verdicts, order, is_stale))
     result += "staleness: updates between the weights read and the update that uses the gradient\n";
@@ -163,6 +167,7 @@ Json table_json(const Verdicts& verdicts) {
       each["span"] = number_of(levels.span);
       each["bubble"] = levels.bubble;
       each["span_bubble"] = levels.span_bubble;
+      if (levels.utilisation) each["utilisation"] = *levels.utilisation;
       each["work"] = levels.account.busy;
       each["peak_activations"] = number_of(levels.peak_activations);
       each["peak_memory"] = number_of(levels.peak_memory);

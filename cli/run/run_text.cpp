@@ -11,6 +11,7 @@
 #include "executor/clock.h"
 #include "executor/plan.h"
 #include "scheduler/analysis.h"
+#include "scheduler/overlap.h"
 #include "scheduler/simulate.h"
 
 namespace stave {
@@ -203,6 +204,11 @@ void RunText::compare(const RunReport& report) {
   }
   say(fmt::format("makespan    {:>34}  {:>11} {:>11} {:>10}\n", "", time(measured_end), time(predicted_end),
                   difference(measured_end, predicted_end)));
+  const MessageTime really = message_time(program, report.timeline);
+  const MessageTime expected = message_time(program, predicted);
+  if (really.under_way > 0)
+    say(fmt::format("messages    {:.1f} % of {} behind computing, predicted {:.1f} % of {}\n", 100 * really.hidden(),
+                    time(really.under_way), 100 * expected.hidden(), time(expected.under_way)));
   const double ratio = predicted_end > 0 ? static_cast<double>(measured_end) / static_cast<double>(predicted_end) : 1;
   if (options_.clock == Clock::Wall && std::abs(ratio - 1) > 0.1)
     say(from_costs ? "More than 10 % apart: the machine was busy, or the sleeps are too short for its timer; try a larger "
@@ -256,7 +262,11 @@ RunText::Json RunText::timeline_json(const Timeline& timeline) const {
     const DeviceReport& each = report.devices[DeviceId(d)];
     devices.push_back({{"device", d}, {"busy", us(each.busy)}, {"first", us(each.first)}, {"last", us(each.last)}});
   }
-  return {{"makespan", us(report.makespan)}, {"devices", devices}};
+  const MessageTime messages = message_time(*built_.program, timeline);
+  return {{"makespan", us(report.makespan)},
+          {"devices", devices},
+          {"message_time", us(messages.under_way)},
+          {"message_time_hidden", messages.hidden()}};
 }
 
 Timeline RunText::predict(const RunReport& report) const {

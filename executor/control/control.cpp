@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "executor/clock.h"
 
@@ -18,6 +19,15 @@ namespace {
 constexpr int kPollMs = 50;
 constexpr int kPings = 8;
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr Ticks kSecondNs = 1'000'000'000;
+constexpr std::chrono::milliseconds kCauseWait(500);
+constexpr Ticks kAnswerNs = 2 * kSecondNs;
+
+// Whether rank 0 listens for ranks of its own host only.
+Reach reach_of(const RankPlace& place) {
+  const bool is_alone = place.size == 1 || place.host == "localhost" || place.host == "127.0.0.1";
+  return is_alone ? Reach::ThisHost : Reach::AllHosts;
+}
 
 std::chrono::system_clock::time_point in(std::chrono::milliseconds wait) {
   // Of the system clock: the thread sanitizer of GCC 12 does not know the wait on a steady one.
@@ -27,12 +37,13 @@ std::chrono::system_clock::time_point in(std::chrono::milliseconds wait) {
 }  // namespace
 
 Result<std::unique_ptr<Control>> Control::join(const RankPlace& place, int seconds) {
-  const Ticks deadline = now_ns() + Ticks{seconds} * 1'000'000'000;
+  const Ticks deadline = now_ns() + seconds * kSecondNs;
   std::unique_ptr<ControlServer> server;
   std::uint16_t port = place.port;
   std::string host = place.host;
   if (place.rank == 0) {
-    Result<Socket> listener = place.listener >= 0 ? Result<Socket>(Socket(place.listener)) : listen_on(place.port);
+    Result<Socket> listener =
+        place.listener >= 0 ? Result<Socket>(Socket(place.listener)) : listen_on(place.port, reach_of(place));
     if (!listener) return listener.failure();
     port = port_of(*listener);
     host = "127.0.0.1";
@@ -53,7 +64,6 @@ Control::Control(const RankPlace& place, Socket socket)
 }
 
 Control::~Control() {
-  leave();
   ending_ = true;
   thread_.join();
   // The server, if it is here, waits for the others to leave: this end must be closed by then.
@@ -69,6 +79,7 @@ Result<void> Control::say_hello(const RankPlace& place, Ticks deadline) {
   hello.number(size_);
   send(FrameKind::Hello, hello.take());
   std::unique_lock lock(mutex_);
+  has_said_hello_ = true;
   while (!is_welcome_ && refusal_.empty() && !is_aborted() && now_ns() < deadline)
     changed_.wait_until(lock, in(std::chrono::milliseconds(100)));
   if (!refusal_.empty()) return Failure{"rank " + std::to_string(rank_) + " is not let in: " + refusal_};
@@ -81,37 +92,40 @@ Result<void> Control::say_hello(const RankPlace& place, Ticks deadline) {
 void Control::listen() {
   FrameReader reader;
   char bytes[kReadBytes];
-  Ticks heard = now_ns();
+  // Rank 0 may be slow to come: it is not silent before it has spoken.
+  Ticks heard = 0;
   Ticks beaten = 0;
+  Ticks last_round = now_ns();
   while (!ending_) {
     pollfd polled = {socket_.fd(), POLLIN, 0};
     ::poll(&polled, 1, kPollMs);
     const Ticks now = now_ns();
+    // Who has not listened cannot say that the other was silent.
+    if (now - std::exchange(last_round, now) > kSilenceNs / 3 && heard != 0) heard = now;
     if (now - beaten >= kBeatNs) {
       beaten = now;
       beat();
     }
     if (polled.revents == 0) {
-      if (now - heard > kSilenceNs)
-        note_lost("has not been heard of for " + std::to_string(kSilenceNs / 1'000'000'000) + " s");
+      if (heard != 0 && now - heard > kSilenceNs)
+        note_lost("has not been heard of for " + std::to_string(kSilenceNs / kSecondNs) + " s");
       continue;
     }
     const ssize_t count = ::recv(socket_.fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (count <= 0) {
-      const std::scoped_lock lock(mutex_);
-      // A stranger's connection is closed without a word: so is one with a wrong token.
-      if (!is_welcome_ && refusal_.empty())
+      const std::string why = why_closed(count, errno);
+      if (heard == 0) {
+        // A stranger's connection is closed without a word: so is one with a wrong token.
+        const std::scoped_lock lock(mutex_);
         refusal_ = "rank 0 has closed the connection: its token (STAVE_TOKEN) is another one, or it is not stave";
-    }
-    if (count <= 0) {
-      const bool has_closed = count == 0 || errno == ECONNRESET;
-      note_lost(std::string("is gone: ") + (has_closed ? "it has closed its connection" : std::strerror(errno)));
+      }
+      note_lost("is gone: " + why);
       return;
     }
     heard = now;
     if (!reader.feed({bytes, static_cast<std::size_t>(count)}, kMostFrame)) {
-      note_abort("rank 0 sent what is no frame");
+      note_abort("rank 0 sent what is no frame", true);
       return;
     }
     while (const std::optional<Frame> frame = reader.next()) take(*frame);
@@ -119,13 +133,15 @@ void Control::listen() {
 }
 
 void Control::take(const Frame& frame) {
-  if (frame.kind == FrameKind::Abort) return note_abort(frame.body);
+  if (frame.kind == FrameKind::Abort) return note_abort(frame.body, true);
   const Ticks now = now_ns();
   BodyReader body(frame.body);
   const std::scoped_lock lock(mutex_);
   if (frame.kind == FrameKind::Welcome) {
     std::string boot;
+    std::string outward;
     shares_clock_ = body.text(boot) && !boot.empty() && boot == boot_of_host();
+    if (body.text(outward) && !outward.empty() && is_loopback(address_)) address_ = outward;
     is_welcome_ = true;
   } else if (frame.kind == FrameKind::Beat) {
     first_rank_doing_ = frame.body;
@@ -135,6 +151,17 @@ void Control::take(const Frame& frame) {
     gathered_.assign(size_, {});
     for (std::string& each : gathered_) body.text(each);
     has_gathered_ = true;
+  } else if (frame.kind == FrameKind::Where) {
+    std::uint64_t is_first = 0;
+    body.number(is_first);
+    whereabouts_.is_first = is_first != 0;
+    whereabouts_.ranks.assign(size_, {});
+    for (Position& each : whereabouts_.ranks) {
+      std::uint64_t waits_for = kNobody;
+      body.text(each.doing);
+      body.number(waits_for);
+      each.waits_for = static_cast<std::uint32_t>(waits_for);
+    }
   } else if (frame.kind == FrameKind::Pong) {
     std::uint64_t sent = 0;
     std::uint64_t there = 0;
@@ -153,20 +180,26 @@ void Control::send(FrameKind kind, std::string_view body) {
   while (sent < bytes.size()) {
     const ssize_t count = ::send(socket_.fd(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    // That the other end is gone shows where it is read from.
-    if (count <= 0) return;
+    // That the other end is gone shows where it is read from. A frame cut short cannot be followed by another one.
+    if (count <= 0) {
+      ::shutdown(socket_.fd(), SHUT_RDWR);
+      return;
+    }
     sent += static_cast<std::size_t>(count);
   }
 }
 
 void Control::beat() {
-  std::string doing;
+  Position position;
   {
     const std::scoped_lock lock(mutex_);
-    if (!is_welcome_ || has_left_) return;
-    if (doing_) doing = doing_();
+    if (!has_said_hello_ || has_left_) return;
+    if (position_) position = position_();
   }
-  send(FrameKind::Beat, doing);
+  BodyWriter body;
+  body.text(position.doing);
+  body.number(position.waits_for);
+  send(FrameKind::Beat, body.take());
 }
 
 void Control::note_lost(const std::string& why) {
@@ -175,13 +208,14 @@ void Control::note_lost(const std::string& why) {
     const std::scoped_lock lock(mutex_);
     doing = first_rank_doing_;
   }
-  note_abort("rank 0 " + why + last_seen_at(doing));
+  note_abort("rank 0 " + why + last_seen_at(doing), true);
 }
 
-void Control::note_abort(const std::string& cause) {
+void Control::note_abort(const std::string& cause, bool is_final) {
   const std::scoped_lock lock(mutex_);
-  if (is_aborted_ || has_left_) return;
+  if (is_cause_final_ || has_left_ || (is_aborted_ && !is_final)) return;
   cause_ = cause;
+  is_cause_final_ = is_final;
   is_aborted_.store(true, std::memory_order_release);
   changed_.notify_all();
 }
@@ -203,22 +237,37 @@ Result<std::vector<std::string>> Control::gather(std::string_view mine) {
 }
 
 void Control::abort(const std::string& cause) {
-  note_abort(cause);
+  note_abort(cause, false);
   send(FrameKind::Abort, cause);
 }
 
 std::string Control::cause() const {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, in(kCauseWait), [&] { return is_cause_final_ || !is_aborted() || has_left_; });
   return cause_;
 }
 
-void Control::set_position(std::function<std::string()> doing) {
+void Control::set_position(std::function<Position()> position) {
   const std::scoped_lock lock(mutex_);
-  doing_ = std::move(doing);
+  position_ = std::move(position);
+}
+
+Result<Whereabouts> Control::whereabouts() {
+  const Ticks deadline = now_ns() + kAnswerNs;
+  {
+    const std::scoped_lock lock(mutex_);
+    whereabouts_.ranks.clear();
+  }
+  send(FrameKind::Where, "");
+  std::unique_lock lock(mutex_);
+  while (whereabouts_.ranks.empty() && !is_aborted() && now_ns() < deadline)
+    changed_.wait_until(lock, in(std::chrono::milliseconds(100)));
+  if (!whereabouts_.ranks.empty()) return std::move(whereabouts_);
+  return Failure{is_aborted() ? cause_ : "rank 0 does not say where the ranks are"};
 }
 
 Result<void> Control::sync_clock() {
-  if (shares_clock_) return {};
+  if (shares_clock_ || (synced_ != 0 && now_ns() - synced_ < kSecondNs)) return {};
   Ticks shortest = kMaxTicks;
   for (int i = 0; i < kPings; ++i) {
     const Ticks sent = now_ns();
@@ -232,6 +281,7 @@ Result<void> Control::sync_clock() {
     shortest = pong_arrived_ - sent;
     offset_ns_ = sent + shortest / 2 - pong_at_server_;
   }
+  synced_ = now_ns();
   return {};
 }
 
@@ -240,7 +290,7 @@ void Control::leave() {
     const std::scoped_lock lock(mutex_);
     if (has_left_) return;
     has_left_ = true;
-    doing_ = nullptr;
+    position_ = nullptr;
   }
   send(FrameKind::Leave, "");
 }

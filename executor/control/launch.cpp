@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "executor/clock.h"
 #include "executor/control/wire.h"
@@ -22,12 +23,12 @@ namespace stave {
 namespace {
 
 constexpr int kPollMs = 50;
-/// Once a rank has failed the others find it out; one that has not ended by then, a stopped one say, is ended.
-constexpr Ticks kGraceNs = 15'000'000'000;
+/// A line that is longer is passed on in parts.
+constexpr std::size_t kMostLine = std::size_t{1} << 16;
 
 struct Child {
   pid_t pid = -1;
-  /// What it says; not valid for rank 0, and once it has closed it.
+  /// What it says; not valid for rank 0, and once that has ended.
   Socket output;
   std::string line;
   bool has_ended = false;
@@ -44,15 +45,28 @@ std::string random_token() {
   return result;
 }
 
-[[noreturn]] void become_rank(std::vector<char*>& arguments, std::vector<char*>& variables, int output) {
+// By its own name, by which `ps` lists the ranks, unless that has become another program meanwhile.
+std::string own_path() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  char path[4096] = {};
+  const ssize_t size = ::readlink(kSelf, path, sizeof(path) - 1);
+  return size > 0 && ::access(path, X_OK) == 0 ? path : kSelf;
+}
+
+// `output` is where it says what it has to say, -1 for rank 0, which alone takes over the listener.
+[[noreturn]] void become_rank(const std::string& path, std::vector<char*>& arguments, std::vector<char*>& variables,
+                              int output, int listener, pid_t launcher) {
   // Interrupts come from the launcher alone, and with it the rank ends.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != launcher) ::_exit(2);
   if (output >= 0) {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
+  } else {
+    ::fcntl(listener, F_SETFD, 0);
   }
-  ::execve("/proc/self/exe", arguments.data(), variables.data());
+  ::execve(path.c_str(), arguments.data(), variables.data());
   ::_exit(2);
 }
 
@@ -61,10 +75,8 @@ class Job {
   explicit Job(std::uint32_t count) : children_(count) {}
 
   Result<void> start(const std::vector<std::string>& words) {
-    Result<Socket> listener = listen_on(0);
+    Result<Socket> listener = listen_on(0, Reach::ThisHost);
     if (!listener) return listener.failure();
-    // Rank 0 takes it over.
-    ::fcntl(listener->fd(), F_SETFD, 0);
     const std::string token = random_token();
     for (std::uint32_t r = 0; r < children_.size(); ++r)
       if (Result<void> started = start(r, words, *listener, token); !started) {
@@ -74,7 +86,7 @@ class Job {
     return {};
   }
 
-  int watch(const std::function<int()>& interrupt) {
+  int watch(const std::function<int()>& interrupt, Ticks grace_ns) {
     int passed = 0;
     int worst = 0;
     Ticks deadline = kMaxTicks;
@@ -85,8 +97,9 @@ class Job {
         pass_on(signal);
       }
       listen();
+      const auto ended = std::ranges::count_if(children_, has_ended);
       for (std::uint32_t r = 0; r < children_.size(); ++r) worst = std::max(worst, look_at(r));
-      if (worst != 0 && deadline == kMaxTicks) deadline = now_ns() + kGraceNs;
+      if (worst != 0 && std::ranges::count_if(children_, has_ended) > ended) deadline = now_ns() + grace_ns;
       if (now_ns() > deadline) pass_on(SIGKILL);
     }
     return worst;
@@ -102,6 +115,7 @@ class Job {
         "RANK=" + std::to_string(rank),
         "WORLD_SIZE=" + std::to_string(children_.size()),
         "LOCAL_RANK=" + std::to_string(rank),
+        "LOCAL_WORLD_SIZE=" + std::to_string(children_.size()),
         "MASTER_ADDR=127.0.0.1",
         "MASTER_PORT=" + std::to_string(port_of(listener)),
         "STAVE_TOKEN=" + token,
@@ -121,10 +135,13 @@ class Job {
     std::vector<char*> arguments;
     for (std::string& word : copies) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    const std::string path = own_path();
+    const pid_t launcher = ::getpid();
     const pid_t pid = ::fork();
-    if (pid == 0) become_rank(arguments, variables, ends[1]);
+    if (pid == 0) become_rank(path, arguments, variables, ends[1], listener.fd(), launcher);
     Child& child = children_[rank];
     child.output = Socket(ends[0]);
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     const Socket other(ends[1]);
     if (pid < 0) return Failure{"rank " + std::to_string(rank) + " cannot be started: " + std::strerror(errno)};
     child.pid = pid;
@@ -144,35 +161,45 @@ class Job {
       if (polled[r].revents != 0) read_from(r);
   }
 
-  void read_from(std::uint32_t rank) {
+  // False if there is nothing to read at the moment, or any more.
+  bool read_from(std::uint32_t rank) {
     Child& child = children_[rank];
     char bytes[4096];
     const ssize_t count = ::read(child.output.fd(), bytes, sizeof(bytes));
-    if (count < 0 && errno == EINTR) return;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return false;
     if (count <= 0) {
-      child.output = Socket();
-      if (!child.line.empty()) say(rank, child.line + "\n");
-      child.line.clear();
-      return;
+      close_output(rank);
+      return false;
     }
     child.line.append(bytes, static_cast<std::size_t>(count));
     for (std::size_t end = child.line.find('\n'); end != std::string::npos; end = child.line.find('\n')) {
       say(rank, child.line.substr(0, end + 1));
       child.line.erase(0, end + 1);
     }
+    if (child.line.size() > kMostLine) say(rank, std::exchange(child.line, "") + "\n");
+    return true;
+  }
+
+  void close_output(std::uint32_t rank) {
+    Child& child = children_[rank];
+    child.output = Socket();
+    if (!child.line.empty()) say(rank, std::exchange(child.line, "") + "\n");
   }
 
   static void say(std::uint32_t rank, const std::string& line) {
     std::fprintf(stderr, "rank %u: %s", rank, line.c_str());
   }
 
-  // Its exit status, once it has ended and said all.
+  // Its exit status, once it has ended.
   int look_at(std::uint32_t rank) {
     Child& child = children_[rank];
-    if (child.has_ended || child.pid < 0 || child.output.valid()) return 0;
+    if (child.has_ended || child.pid < 0) return 0;
     int status = 0;
     if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return 0;
     child.has_ended = true;
+    // A process that it has left behind may keep the other end open, so what is there now is all.
+    while (child.output.valid() && read_from(rank)) continue;
+    if (child.output.valid()) close_output(rank);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     std::fprintf(stderr, "stave: rank %u was ended by signal %d (%s)\n", rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
     return 2;
@@ -184,10 +211,10 @@ class Job {
 }  // namespace
 
 Result<int> launch_ranks(std::uint32_t count, const std::vector<std::string>& words,
-                         const std::function<int()>& interrupt) {
+                         const std::function<int()>& interrupt, Ticks grace_ns) {
   Job job(count);
   const Result<void> started = job.start(words);
-  const int worst = job.watch(interrupt);
+  const int worst = job.watch(interrupt, grace_ns);
   if (!started) return started.failure();
   return worst;
 }

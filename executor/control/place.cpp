@@ -7,9 +7,12 @@ namespace stave {
 
 namespace {
 
-/// Slurm jobs listen on a port of their own, from here on.
+/// Slurm steps listen on a port of their own, from here on, below those that Linux gives to connections (32768 on).
 constexpr std::uint32_t kFirstPort = 20000;
-constexpr std::uint32_t kPorts = 20000;
+constexpr std::uint32_t kPorts = 12000;
+/// Steps of one job are so far apart, and of jobs that follow one another none meets the other's.
+constexpr std::uint64_t kPortsBetweenSteps = 7919;
+constexpr std::size_t kMostToken = 1024;
 
 class Reader {
  public:
@@ -29,9 +32,9 @@ class Reader {
     return result;
   }
 
-  // Rank, number of ranks, and rank on the host, of one launcher; without the last, 0 where that is not set.
+  // Rank, number of ranks, and both on the host, of one launcher; the last two are 0 where they are not set.
   Result<RankPlace> ranks(const std::string& launcher, const std::string& rank, const std::string& size,
-                      const std::string& local) const {
+                          const std::string& local_rank, const std::string& local_size) const {
     RankPlace place;
     place.launcher = launcher;
     const Result<std::uint32_t> all = number(size, 1, kMostRanks);
@@ -40,10 +43,16 @@ class Reader {
     const Result<std::uint32_t> mine = number(rank, 0, place.size - 1);
     if (!mine) return mine.failure();
     place.rank = mine.value();
-    if (!text(local)) return place;
-    const Result<std::uint32_t> here = number(local, 0, place.size - 1);
-    if (!here) return here.failure();
-    place.local_rank = here.value();
+    if (text(local_size)) {
+      const Result<std::uint32_t> here = number(local_size, 1, place.size);
+      if (!here) return here.failure();
+      place.local_size = here.value();
+    }
+    if (text(local_rank)) {
+      const Result<std::uint32_t> here = number(local_rank, 0, (place.local_size > 0 ? place.local_size : place.size) - 1);
+      if (!here) return here.failure();
+      place.local_rank = here.value();
+    }
     return place;
   }
 
@@ -51,11 +60,16 @@ class Reader {
   Result<void> master(RankPlace& place) const {
     if (const std::optional<std::string> host = text("MASTER_ADDR")) {
       place.host = *host;
-      const Result<std::uint32_t> port = number("MASTER_PORT", 1, UINT16_MAX);
-      if (!port) return port.failure();
-      place.port = static_cast<std::uint16_t>(port.value());
+      if (text("MASTER_PORT") || place.port == 0) {
+        const Result<std::uint32_t> port = number("MASTER_PORT", 1, UINT16_MAX);
+        if (!port) return port.failure();
+        place.port = static_cast<std::uint16_t>(port.value());
+      }
     }
     if (const std::optional<std::string> token = text("STAVE_TOKEN")) place.token = *token;
+    if (place.token.size() > kMostToken)
+      return Failure{"the variable STAVE_TOKEN has " + std::to_string(place.token.size()) + " characters; " +
+                     std::to_string(kMostToken) + " is the most"};
     return {};
   }
 
@@ -80,8 +94,9 @@ Result<std::optional<RankPlace>> find_place(const Variables& variables) {
     return std::optional<RankPlace>(std::move(*place));
   };
   if (reader.text("RANK") || reader.text("WORLD_SIZE")) {
-    Result<RankPlace> place = reader.ranks("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK");
+    Result<RankPlace> place = reader.ranks("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE");
     if (!place) return place.failure();
+    if (const std::optional<std::string> run = reader.text("TORCHELASTIC_RUN_ID")) place->token = "torchrun " + *run;
     if (!reader.text("MASTER_ADDR")) return Failure{"RANK is set, but MASTER_ADDR, where rank 0 is found, is not"};
     if (const std::optional<std::string> listener = reader.text("STAVE_LISTENER")) {
       const Result<std::uint32_t> fd = reader.number("STAVE_LISTENER", 0, 1u << 20);
@@ -90,22 +105,59 @@ Result<std::optional<RankPlace>> find_place(const Variables& variables) {
     }
     return finish(std::move(place));
   }
-  if (reader.text("OMPI_COMM_WORLD_RANK"))
-    return finish(reader.ranks("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"));
+  if (reader.text("OMPI_COMM_WORLD_RANK")) {
+    Result<RankPlace> place = reader.ranks("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                                           "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (const std::optional<std::string> job = reader.text("PMIX_NAMESPACE"); job && place)
+      place->token = "mpirun " + *job;
+    return finish(std::move(place));
+  }
   if (reader.text("PMI_RANK") && !reader.text("SLURM_PROCID"))
-    return finish(reader.ranks("mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"));
+    return finish(reader.ranks("mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"));
   // A shell inside an allocation has Slurm's variables too, but is no task of a step.
   if (!reader.text("SLURM_PROCID") || !reader.text("SLURM_STEP_ID")) return std::optional<RankPlace>();
-  Result<RankPlace> place = reader.ranks("srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID");
+  Result<RankPlace> place = reader.ranks("srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "");
   if (!place) return place.failure();
   const Result<std::uint32_t> job = reader.number("SLURM_JOB_ID", 0, UINT32_MAX);
   if (!job) return job.failure();
+  const Result<std::uint32_t> step = reader.number("SLURM_STEP_ID", 0, UINT32_MAX);
+  if (!step) return step.failure();
+  // That srun's own host is rank 0's too is a guess, right inside a batch job.
   const std::optional<std::string> list = reader.text("SLURM_STEP_NODELIST");
-  place->host = list ? first_host(*list) : std::string();
-  if (place->host.empty()) return Failure{"the variable SLURM_STEP_NODELIST names no host"};
-  place->port = static_cast<std::uint16_t>(kFirstPort + job.value() % kPorts);
+  place->host = list ? first_host(*list) : reader.text("SLURM_LAUNCH_NODE_IPADDR").value_or("");
+  if (place->host.empty())
+    return Failure{list ? "the variable SLURM_STEP_NODELIST is '" + list->substr(0, 80) + "', which names no host"
+                        : "the variable SLURM_STEP_NODELIST is missing, while others of its launcher are set"};
+  const std::optional<std::string> tasks = reader.text("SLURM_STEP_TASKS_PER_NODE");
+  if (tasks && reader.text("SLURM_NODEID")) {
+    const Result<std::uint32_t> node = reader.number("SLURM_NODEID", 0, UINT32_MAX);
+    if (!node) return node.failure();
+    place->local_size = tasks_of_node(*tasks, node.value());
+  }
+  place->port = static_cast<std::uint16_t>(kFirstPort + (job.value() + kPortsBetweenSteps * step.value()) % kPorts);
   place->token = "slurm job " + std::to_string(job.value());
   return finish(std::move(place));
+}
+
+std::uint32_t tasks_of_node(const std::string& list, std::uint32_t node) {
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at != end) {
+    std::uint32_t tasks = 0;
+    std::uint32_t nodes = 1;
+    auto read = std::from_chars(at, end, tasks);
+    if (read.ec != std::errc()) return 0;
+    at = read.ptr;
+    if (end - at > 2 && at[0] == '(' && at[1] == 'x') {
+      read = std::from_chars(at + 2, end, nodes);
+      if (read.ec != std::errc() || read.ptr == end || *read.ptr != ')') return 0;
+      at = read.ptr + 1;
+    }
+    if (node < nodes) return tasks;
+    node -= nodes;
+    if (at == end || *at++ != ',') return 0;
+  }
+  return 0;
 }
 
 std::string first_host(const std::string& list) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "executor/control/position.h"
 #include "executor/control/wire.h"
 
 namespace stave {
@@ -27,11 +28,12 @@ class ControlServer {
   struct Peer {
     Socket socket;
     FrameReader reader;
-    std::string out;
-    /// Not yet known: kNone.
-    std::uint32_t rank = UINT32_MAX;
+    Outbox out;
+    /// Not yet known: kNobody.
+    std::uint32_t rank = kNobody;
+    /// Of a stranger, when it came.
     Ticks heard = 0;
-    std::string doing;
+    Position position;
     bool has_left = false;
     /// Given up: nobody waits for it to leave.
     bool is_lost = false;
@@ -44,7 +46,9 @@ class ControlServer {
   void write_to(Peer& peer);
   void take(Peer& peer, const Frame& frame);
   void let_in(Peer& peer, const std::string& hello);
+  void welcome_all();
   void gather(Peer& peer, std::string blob);
+  void tell_positions(Peer& peer);
   void send(Peer& peer, FrameKind kind, std::string_view body);
   void send_all(FrameKind kind, std::string_view body);
   void lose(Peer& peer, const std::string& why);
@@ -67,6 +71,8 @@ class ControlServer {
   std::vector<std::string> blobs_;
   std::vector<std::uint8_t> has_said_;
   Ticks last_beat_ = 0;
+  Ticks last_round_ = 0;
+  Ticks last_asked_ = 0;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -1,11 +1,14 @@
 #include "executor/control/wire.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -21,6 +24,26 @@ namespace {
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 constexpr std::chrono::milliseconds kBetweenTries(50);
+/// An address that says nothing is tried so long, then the next one, then again.
+constexpr Ticks kTryNs = 2'000'000'000;
+
+// 0, or the system's error. A connect() that waits would go on for minutes at a host that is silent.
+int connect_by(const Socket& socket, const sockaddr* address, socklen_t size, Ticks deadline) {
+  const int flags = ::fcntl(socket.fd(), F_GETFL);
+  ::fcntl(socket.fd(), F_SETFL, flags | O_NONBLOCK);
+  if (::connect(socket.fd(), address, size) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    pollfd polled = {socket.fd(), POLLOUT, 0};
+    const Ticks left_ms = (std::min(deadline, now_ns() + kTryNs) - now_ns()) / 1'000'000;
+    if (::poll(&polled, 1, static_cast<int>(std::max<Ticks>(left_ms, 1))) <= 0) return ETIMEDOUT;
+    int error = 0;
+    socklen_t length = sizeof(error);
+    ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return error;
+  }
+  ::fcntl(socket.fd(), F_SETFL, flags);
+  return 0;
+}
 
 }  // namespace
 
@@ -79,6 +102,20 @@ bool BodyReader::text(std::string& value) {
   return true;
 }
 
+int Outbox::write_to(const Socket& socket) {
+  while (!frames_.empty()) {
+    const std::string& frame = *frames_.front();
+    const ssize_t count =
+        ::send(socket.fd(), frame.data() + written_, frame.size() - written_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) return errno == EAGAIN || errno == EINTR ? 0 : errno;
+    written_ += static_cast<std::size_t>(count);
+    if (written_ < frame.size()) continue;
+    frames_.pop_front();
+    written_ = 0;
+  }
+  return 0;
+}
+
 Socket::~Socket() {
   if (fd_ >= 0) ::close(fd_);
 }
@@ -88,14 +125,14 @@ Socket& Socket::operator=(Socket&& other) noexcept {
   return *this;
 }
 
-Result<Socket> listen_on(std::uint16_t port) {
+Result<Socket> listen_on(std::uint16_t port, Reach reach) {
   Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_addr.s_addr = htonl(reach == Reach::ThisHost ? INADDR_LOOPBACK : INADDR_ANY);
   if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       ::listen(socket.fd(), 1024) != 0)
     return Failure{"rank 0 cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno)};
@@ -117,18 +154,18 @@ Result<Socket> connect_to(const std::string& host, std::uint16_t port, Ticks dea
   const std::string service = std::to_string(port);
   if (const int error = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found); error != 0)
     return Failure{"the address of rank 0, " + host + ", cannot be found: " + ::gai_strerror(error)};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   int error = 0;
   while (true) {
-    Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(socket.fd(), found->ai_addr, found->ai_addrlen) == 0) {
-      ::freeaddrinfo(found);
-      return socket;
+    for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+      Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (!socket.valid()) return Failure{std::string("the system gives no socket: ") + std::strerror(errno)};
+      error = connect_by(socket, each->ai_addr, each->ai_addrlen, deadline);
+      if (error == 0) return socket;
     }
-    error = errno;
     if (now_ns() >= deadline) break;
     std::this_thread::sleep_for(kBetweenTries);
   }
-  ::freeaddrinfo(found);
   return Failure{"rank 0 does not answer at " + host + " port " + service + ": " + std::strerror(error)};
 }
 
@@ -140,6 +177,12 @@ std::string local_address(const Socket& socket) {
   ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
   return text;
 }
+
+std::string why_closed(std::ptrdiff_t count, int error) {
+  return count == 0 || error == ECONNRESET || error == EPIPE ? "it has closed its connection" : std::strerror(error);
+}
+
+bool is_loopback(const std::string& host) { return host == "localhost" || host.rfind("127.", 0) == 0; }
 
 void set_up(const Socket& socket, int seconds) {
   const int on = 1;
@@ -153,6 +196,9 @@ void set_up(const Socket& socket, int seconds) {
 std::string boot_of_host() {
   std::string result;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> result;
+  char time_namespace[64] = {};
+  if (!result.empty() && ::readlink("/proc/self/ns/time", time_namespace, sizeof(time_namespace) - 1) > 0)
+    result += time_namespace;
   return result;
 }
 

@@ -34,6 +34,7 @@ Failure misfit(std::uint32_t rank) { return Failure{"rank " + std::to_string(ran
 }  // namespace
 
 Result<Ticks> common_origin(const Ranks& ranks) {
+  if (Result<void> synced = ranks.control.sync_clock(); !synced) return synced.failure();
   std::string mine;
   put(mine, now_ns() - ranks.control.clock_offset_ns());
   Result<std::vector<std::string>> all = ranks.control.gather(mine);

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <vector_types.h>
@@ -30,10 +30,9 @@ struct Reference;
 template <class... Args, void (*function)(dim3, dim3, Args...)>
 struct Reference<function> {
   static void run(dim3 grid, dim3 block, void** arguments) {
-    std::size_t i = 0;
-    // Braces keep the order of evaluation.
-    const std::tuple<Args...> values{*static_cast<Args*>(arguments[i++])...};
-    std::apply([&](Args... each) { function(grid, block, each...); }, values);
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      function(grid, block, *static_cast<Args*>(arguments[i])...);
+    }(std::index_sequence_for<Args...>());
   }
   static Kernel kernel(const char* name) { return {name, run, {sizeof(Args)...}}; }
 };

@@ -5,66 +5,15 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <future>
-#include <thread>
+#include <atomic>
 
-#include "executor/clock.h"
+#include "meeting.h"
 
 namespace stave {
 namespace {
 
-/// Where `size` ranks come together; rank 0 listens on a port that nobody else has.
-struct Meeting {
-  explicit Meeting(std::uint32_t n) : size(n) {
-    Result<Socket> made = listen_on(0);
-    REQUIRE(made);
-    port = port_of(*made);
-    listener = ::dup(made->fd());
-  }
-  RankPlace place(std::uint32_t rank) const {
-    RankPlace result;
-    result.rank = rank;
-    result.size = size;
-    result.host = "127.0.0.1";
-    result.port = port;
-    result.token = "secret";
-    if (rank == 0) result.listener = listener;
-    return result;
-  }
-  std::uint32_t size;
-  std::uint16_t port = 0;
-  int listener = -1;
-};
-
-using Joined = Result<std::unique_ptr<Control>>;
-
-std::vector<std::unique_ptr<Control>> join_all(const Meeting& meeting) {
-  std::vector<std::future<Joined>> joining;
-  for (std::uint32_t r = 0; r < meeting.size; ++r)
-    joining.push_back(std::async(std::launch::async, [&meeting, r] { return Control::join(meeting.place(r), 10); }));
-  std::vector<std::unique_ptr<Control>> result;
-  for (std::future<Joined>& each : joining) {
-    Joined joined = each.get();
-    REQUIRE_MESSAGE(joined, joined.failure().message);
-    result.push_back(std::move(*joined));
-  }
-  return result;
-}
-
-void leave_all(std::vector<std::unique_ptr<Control>>& controls) {
-  for (auto& each : controls) each->leave();
-  // The server's last.
-  while (!controls.empty()) controls.pop_back();
-}
-
-bool wait_for_abort(const Control& control, double seconds) {
-  const Ticks deadline = now_ns() + static_cast<Ticks>(seconds * 1e9);
-  while (!control.is_aborted() && now_ns() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  return control.is_aborted();
-}
+using namespace test;
 
 TEST_CASE("what every rank says all ranks hear, in order of ranks") {
   const Meeting meeting(16);

@@ -56,8 +56,59 @@ TEST_CASE("mpirun does not say where rank 0 is; Slurm's list of hosts does") {
                                  {"SLURM_STEP_NODELIST", "n[007-009],m1"}});
   CHECK(slurm.launcher == "srun");
   CHECK(slurm.host == "n007");
-  CHECK(slurm.port == 20000 + 123);
+  CHECK(slurm.port == 20000 + 40123 % 12000);
+  CHECK(slurm.local_size == 0);
   CHECK(slurm.token == "slurm job 40123");
+}
+
+TEST_CASE("Slurm: the steps of a job have ports of their own, MASTER_ADDR is stronger, the ranks of a host are counted") {
+  std::map<std::string, std::string> values = {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "5"}, {"SLURM_LOCALID", "0"},
+                                               {"SLURM_STEP_ID", "1"}, {"SLURM_JOB_ID", "12001"}, {"SLURM_NODEID", "2"},
+                                               {"SLURM_STEP_TASKS_PER_NODE", "2(x2),1"},
+                                               {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.7"}};
+  CHECK(place(values).host == "10.0.0.7");
+  CHECK(place(values).port == 20000 + 1 + 7919);
+  CHECK(place(values).local_size == 1);
+  values["SLURM_STEP_NODELIST"] = "n[1-3]";
+  CHECK(place(values).host == "n1");
+  values["MASTER_ADDR"] = "10.0.0.8";
+  CHECK(place(values).host == "10.0.0.8");
+  CHECK(place(values).port == 20000 + 1 + 7919);
+  values["MASTER_PORT"] = "29500";
+  CHECK(place(values).port == 29500);
+  values["SLURM_STEP_NODELIST"] = "[1-3";
+  CHECK(failure(values) == "the variable SLURM_STEP_NODELIST is '[1-3', which names no host");
+  values.erase("SLURM_STEP_ID");
+  CHECK(!find_place(given(values)).value());
+}
+
+TEST_CASE("the tasks of a node") {
+  CHECK(tasks_of_node("2(x3),1", 0) == 2);
+  CHECK(tasks_of_node("2(x3),1", 2) == 2);
+  CHECK(tasks_of_node("2(x3),1", 3) == 1);
+  CHECK(tasks_of_node("2(x3),1", 4) == 0);
+  CHECK(tasks_of_node("2(x", 1) == 0);
+  CHECK(tasks_of_node("", 0) == 0);
+}
+
+TEST_CASE("the token, where none is given, is what the launcher calls the job") {
+  std::map<std::string, std::string> torch = {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "h"},
+                                              {"MASTER_PORT", "1"}, {"TORCHELASTIC_RUN_ID", "r7"}};
+  CHECK(place(torch).token == "torchrun r7");
+  CHECK(place({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "421"}}).token ==
+        "mpirun 421");
+  torch["STAVE_TOKEN"] = "mine";
+  CHECK(place(torch).token == "mine");
+  torch["STAVE_TOKEN"] = std::string(1025, 'x');
+  CHECK(failure(torch) == "the variable STAVE_TOKEN has 1025 characters; 1024 is the most");
+}
+
+TEST_CASE("ranks of a host") {
+  std::map<std::string, std::string> values = {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"},
+                                               {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "1"}};
+  CHECK(place(values).local_size == 4);
+  values["LOCAL_RANK"] = "4";
+  CHECK(failure(values) == "the variable LOCAL_RANK is '4', but must be a number from 0 to 3");
 }
 
 TEST_CASE("the first host of a list") {

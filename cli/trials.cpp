@@ -1,0 +1,116 @@
+#include "cli/trials.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "cli/report.h"
+#include "compiler/rational.h"
+#include "scheduler/contention/trials.h"
+
+namespace stave {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint32_t kMostTrials = 1'000'000;
+/// Trials times nodes of the program.
+constexpr std::uint64_t kMostWork = std::uint64_t{1} << 33;
+constexpr double kMostFactor = 1000;
+
+/// Shares of the trials, with the words for them.
+constexpr std::array<std::pair<double, std::string_view>, 6> kQuantiles = {
+    {{0, "least"}, {0.05, "5 %"}, {0.5, "50 %"}, {0.95, "95 %"}, {0.99, "99 %"}, {1, "greatest"}}};
+
+Result<std::pair<DeviceId, double>> straggler_of(const std::string& text, std::uint32_t devices) {
+  const std::size_t equals = text.find('=');
+  const std::optional<Rational> device = parse_decimal(text.substr(0, equals));
+  const std::optional<Rational> factor =
+      equals == std::string::npos ? std::nullopt : parse_decimal(text.substr(equals + 1));
+  if (!device || !factor)
+    return Failure{fmt::format("--straggler takes DEVICE=FACTOR, as 2=1.3, and not `{}`", printable(text))};
+  const double number = device->to_double();
+  if (!device->whole() || number < 0 || number >= devices)
+    return Failure{fmt::format("--straggler: the schedule has no device {}, only 0 to {}", number_text(number), devices - 1)};
+  if (!(factor->to_double() > 0 && factor->to_double() <= kMostFactor))
+    return Failure{fmt::format("--straggler: the factor of device {} is {}; it must lie above 0, and at most {}",
+                               number_text(number), number_text(factor->to_double()), kMostFactor)};
+  return std::pair(DeviceId(static_cast<std::uint32_t>(number)), factor->to_double());
+}
+
+double mean_of(const std::vector<Ticks>& values) {
+  double sum = 0;
+  for (Ticks each : values) sum += static_cast<double>(each);
+  return sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+void TrialOptions::add_to(CLI::App& command) {
+  command.add_option("--trials", trials, fmt::format("price it so often with lengths drawn by chance; 1 to {}", kMostTrials))
+      ->check(between(1, kMostTrials))
+      ->type_name("N");
+  command.add_option("--jitter", jitter, "of trials: the standard deviation of each op's and message's length,\\nas a share of it; 0 to 1")
+      ->check(between(0, 1))
+      ->type_name("X");
+  command.add_option("--straggler", stragglers, "of trials: a device whose computing takes so many times longer; may be\\ngiven more than once")
+      ->type_name("DEVICE=FACTOR")
+      ->allow_extra_args(false);
+  command.add_option("--seed", seed, "of trials")->check(between(0, 18446744073709551615.0))->type_name("N")->capture_default_str();
+}
+
+Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& options) {
+  if (options.trials == 0) {
+    if (options.jitter > 0 || !options.stragglers.empty())
+      return Failure{"--jitter and --straggler are of trials: --trials N says how many"};
+    return std::vector<Ticks>();
+  }
+  const Program& program = *one.built.program;
+  if (std::uint64_t{options.trials} * program.nodes() > kMostWork)
+    return Failure{fmt::format("{} trials of {} ops and messages are too many", options.trials, program.nodes())};
+  Chance chance;
+  chance.trials = options.trials;
+  chance.jitter = options.jitter;
+  chance.seed = options.seed;
+  for (const std::string& text : options.stragglers) {
+    const Result<std::pair<DeviceId, double>> straggler = straggler_of(text, program.table.devices());
+    if (!straggler) return straggler.failure();
+    chance.stragglers.push_back(straggler.value());
+  }
+  const Contention contention = one.loaded.machine == nullptr
+                                    ? Contention()
+                                    : contention_of(*one.loaded.machine, program, *one.built.costs);
+  Progress progress("trials");
+  return makespans_of(program, *one.built.costs, one.loaded.rules, contention, chance,
+                      [&](std::uint32_t trial) { progress.show(trial, options.trials); });
+}
+
+std::string trials_text(const Built& built, const TrialOptions& options, const std::vector<Ticks>& makespans) {
+  std::string result = fmt::format("\n{} trials, jitter {}, seed {}\n", makespans.size(), options.jitter, options.seed);
+  std::vector<std::vector<std::string>> rows = {{"", "makespan", "over the price"}};
+  const auto add = [&](std::string_view name, double ticks) {
+    const double over = built.report->makespan == 0 ? 0 : 100 * (ticks / static_cast<double>(built.report->makespan) - 1);
+    rows.push_back({std::string(name),
+                    number_text(ticks / static_cast<double>(built.report->ticks_per_unit)) + unit_text(built),
+                    fmt::format("{:+.2f} %", over)});
+  };
+  for (const auto& [share, name] : kQuantiles) add(name, static_cast<double>(quantile(makespans, share)));
+  add("mean", mean_of(makespans));
+  return result + aligned(rows);
+}
+
+Json trials_json(const Built& built, const TrialOptions& options, const std::vector<Ticks>& makespans) {
+  Json quantiles = Json::array();
+  for (const auto& [share, name] : kQuantiles)
+    quantiles.push_back({{"share", share}, {"makespan", time_json(*built.report, quantile(makespans, share))}});
+  return {{"count", makespans.size()},
+          {"jitter", options.jitter},
+          {"seed", options.seed},
+          {"mean", mean_of(makespans) / static_cast<double>(built.report->ticks_per_unit)},
+          {"quantiles", quantiles}};
+}
+
+}  // namespace stave

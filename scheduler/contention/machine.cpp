@@ -1,0 +1,100 @@
+#include "scheduler/contention/machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "scheduler/contention/simulate_shared.h"
+#include "scheduler/model_prices.h"
+
+namespace stave {
+
+namespace {
+
+/// One end of a shared link: its kind, the node, the group of its accelerators that share it, and the direction.
+using SharedLink = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+
+class Finder {
+ public:
+  explicit Finder(const ModelPrices& prices) : prices_(prices), cluster_(prices.cluster()) {}
+
+  // The links that an edge takes and shares: where it leaves, and where it comes in.
+  void add(const Edge& edge, Contention& into) {
+    const std::uint32_t a = prices_.accelerator(edge.source.value);
+    const std::uint32_t b = prices_.accelerator(edge.target.value);
+    const std::uint32_t link = cluster_.link(a, b);
+    if (link != Cluster::kNone) {
+      const Link& kind = cluster_.links[link];
+      if (kind.shared_by > 1 || !kind.both_ways)
+        for (std::uint32_t number : {number_of(link, kind, a, true), number_of(link, kind, b, false)})
+          if (const auto row = into.links_of_edge.items.begin() + into.links_of_edge.first.back();
+              std::find(row, into.links_of_edge.items.end(), number) == into.links_of_edge.items.end())
+            into.links_of_edge.items.push_back(number);
+    }
+    into.links_of_edge.end_row();
+    into.links = static_cast<std::uint32_t>(numbers_.size());
+  }
+
+ private:
+  std::uint32_t number_of(std::uint32_t link, const Link& kind, std::uint32_t accelerator, bool leaves) {
+    const std::uint32_t node = cluster_.node_of(accelerator);
+    const std::uint32_t group = (accelerator - cluster_.nodes[node].first) / kind.shared_by;
+    const SharedLink key = {link, node, group, kind.both_ways && leaves};
+    return numbers_.insert({key, static_cast<std::uint32_t>(numbers_.size())}).first->second;
+  }
+
+  const ModelPrices& prices_;
+  const Cluster& cluster_;
+  std::map<SharedLink, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
+bool Contention::slows_down() const {
+  return std::ranges::any_of(slowdown, [](std::uint32_t each) { return each > kUnitSlowdown; });
+}
+
+Contention contention_of(const ModelPrices& prices, const Program& program, const Costs& costs) {
+  const Cluster& cluster = prices.cluster();
+  Contention result;
+  Finder finder(prices);
+  for (const Edge& edge : program.edges) finder.add(edge, result);
+  for (std::uint32_t d = 0; d < program.table.devices(); ++d)
+    result.slowdown.push_back(
+        static_cast<std::uint32_t>(std::lround(cluster.kind_of(prices.accelerator(d)).slowdown * kUnitSlowdown)));
+  const double ticks_per_second = static_cast<double>(costs.ticks_per_unit) * 1e9 /
+                                  static_cast<double>(std::max<std::int64_t>(1, ns_of_unit(costs.unit)));
+  const std::size_t edges = program.edges.size();
+  result.bytes.assign(program.payloads.size() * edges, 0);
+  for (std::size_t e = 0; e < edges; ++e) {
+    const Edge& edge = program.edges[e];
+    const std::uint32_t link =
+        cluster.link(prices.accelerator(edge.source.value), prices.accelerator(edge.target.value));
+    const Link none;
+    const Link& kind = link == Cluster::kNone ? none : cluster.links[link];
+    result.latency.push_back(static_cast<Ticks>(kind.latency_seconds * ticks_per_second));
+    for (std::size_t p = 0; p < program.payloads.size(); ++p) {
+      const Ticks moves = costs.message.of(p, edge.source.value, edge.target.value) - result.latency.back();
+      if (moves > 0)
+        result.bytes[p * edges + e] =
+            static_cast<std::uint64_t>(static_cast<double>(moves) / ticks_per_second * kind.bytes_per_second);
+    }
+  }
+  return result;
+}
+
+bool contends(const SimulationRules& rules, const ModelPrices* machine, const Program& program, const Costs& costs) {
+  if (rules.changes_order()) return true;
+  if (machine == nullptr) return false;
+  const Contention contention = contention_of(*machine, program, costs);
+  return contention.slows_down() || (contention.shares_links() && rules.links != Sharing::Own);
+}
+
+Timeline simulate_by(const SimulationRules& rules, const ModelPrices* machine, const Program& program,
+                     const Costs& costs) {
+  const Contention contention = machine == nullptr ? Contention() : contention_of(*machine, program, costs);
+  return simulate_shared(program, lengths_of(program, costs), costs, rules, contention);
+}
+
+}  // namespace stave

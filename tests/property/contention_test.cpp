@@ -1,0 +1,250 @@
+// The simulation with contention: without any it is the plain one; with it, a second one that goes tick by tick and knows
+// neither events nor queues of them agrees to the tick.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "core/lanes.h"
+#include "scheduler/analysis.h"
+#include "scheduler/contention/simulate_shared.h"
+#include "scheduler/contention/trials.h"
+#include "scheduler/simulate.h"
+#include "tests/property/library.h"
+#include "tests/property/random_tables.h"
+
+namespace stave {
+namespace {
+
+/// Goes tick by tick. At each: what has ended ends, in order of numbers; then what may begin begins, the lowest number first,
+/// and after each beginning again what ends at once.
+class TickByTick {
+ public:
+  TickByTick(const Program& program, const std::vector<Ticks>& lengths, const SimulationRules& rules,
+             const Contention& contention)
+      : p_(program), rules_(rules), contention_(contention), lanes_(program.table), nodes_(program.nodes()) {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      Node& node = nodes_[n];
+      const std::uint32_t edge = p_.is_message(NodeId(n)) ? p_.message(NodeId(n)).edge.value : 0;
+      node.is_message = p_.is_message(NodeId(n));
+      node.latency = node.is_message && !contention.latency.empty() ? std::min(lengths[n], contention.latency[edge]) : 0;
+      // 720720 parts of a tick's work for messages, as many as the slow-down for ops.
+      const Ticks parts = node.is_message ? 720720 : slowdown(device(n));
+      node.left = (lengths[n] - node.latency) * parts;
+    }
+    times_.start.assign(nodes_.size(), 0);
+    times_.end.assign(nodes_.size(), 0);
+  }
+
+  Timeline run() {
+    for (now_ = 0; !all_done(); ++now_) {
+      REQUIRE(now_ < 100000);
+      while (end_one() || begin_one()) {
+      }
+      move();
+    }
+    return times_;
+  }
+
+ private:
+  enum State { Waiting, Queued, Going, Coming, Done };
+  struct Node {
+    bool is_message = false;
+    State state = Waiting;
+    Ticks left = 0;
+    Ticks latency = 0;
+    Ticks comes_at = 0;
+    Ticks queued_at = 0;
+    std::uint32_t turn = 0;
+  };
+
+  std::uint32_t device(std::uint32_t op) const { return lanes_.device_at(op); }
+  Ticks slowdown(std::uint32_t d) const { return contention_.slowdown.empty() ? 1000 : contention_.slowdown[d]; }
+  bool all_done() const {
+    return std::ranges::all_of(nodes_, [](const Node& node) { return node.state == Done; });
+  }
+  std::vector<std::uint32_t> links(std::uint32_t message) const {
+    if (!contention_.shares_links() || rules_.links == Sharing::Own) return {};
+    const auto row = contention_.links_of_edge[p_.message(NodeId(message)).edge.value];
+    return {row.begin(), row.end()};
+  }
+  bool meet(std::uint32_t a, std::uint32_t b) const {
+    const auto theirs = links(b);
+    return std::ranges::any_of(links(a), [&](std::uint32_t l) { return std::ranges::count(theirs, l) != 0; });
+  }
+
+  bool may_begin(std::uint32_t n) const {
+    for (NodeId before : p_.waits[n])
+      if (nodes_[before.value].state != Done) return false;
+    if (!nodes_[n].is_message) {
+      const std::uint32_t before = lanes_.previous(n);
+      if (before != Lanes::kNone && nodes_[before].state != Done) return false;
+    } else if (!rules_.blocking) {
+      for (std::uint32_t m = p_.table.size(); m < n; ++m) {
+        if (p_.message(NodeId(m)).edge != p_.message(NodeId(n)).edge) continue;
+        const State state = nodes_[m].state;
+        if (rules_.rendezvous ? state != Done : state == Waiting || state == Queued) return false;
+      }
+    }
+    if (!rules_.blocking) return true;
+    for (std::uint32_t d = 0; d < p_.table.devices(); ++d) {
+      const auto queue = p_.issue[d];
+      for (NodeId each : queue) {
+        if (each.value == n) break;
+        if (std::ranges::count(queue, NodeId(n)) != 0 && nodes_[each.value].state != Done) return false;
+      }
+    }
+    return true;
+  }
+
+  bool begin_one() {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      if (nodes_[n].state != Waiting || !may_begin(n)) continue;
+      nodes_[n].turn = ++turns_;
+      nodes_[n].state = Queued;
+      begin_first();
+      return true;
+    }
+    return false;
+  }
+
+  // Of those queued, what may go.
+  void begin_first() {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      if (nodes_[n].state != Queued) continue;
+      bool free = true;
+      for (std::uint32_t m = 0; m < nodes_.size() && nodes_[n].is_message && !is_fair(); ++m)
+        if (m != n && nodes_[m].is_message && meet(n, m) &&
+            (nodes_[m].state == Going || (nodes_[m].state == Queued && nodes_[m].turn < nodes_[n].turn)))
+          free = false;
+      if (!free) continue;
+      nodes_[n].state = Going;
+      times_.start[n] = now_;
+    }
+  }
+
+  bool is_fair() const { return rules_.links == Sharing::Fair; }
+
+  bool end_one() {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      Node& node = nodes_[n];
+      if (node.state == Going && node.left <= 0) {
+        node.state = Coming;
+        node.comes_at = now_ + node.latency;
+        begin_first();
+        return true;
+      }
+      if (node.state == Coming && node.comes_at <= now_) {
+        node.state = Done;
+        times_.end[n] = now_;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void move() {
+    std::vector<bool> slowed(p_.table.devices(), false);
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      if (!nodes_[n].is_message || nodes_[n].state != Going) continue;
+      const Edge& edge = p_.edges[p_.message(NodeId(n)).edge.value];
+      slowed[edge.source.value] = slowed[edge.target.value] = true;
+    }
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      Node& node = nodes_[n];
+      if (node.state != Going) continue;
+      if (!node.is_message) {
+        node.left -= slowed[device(n)] ? 1000 : slowdown(device(n));
+        continue;
+      }
+      Ticks most = 1;
+      for (std::uint32_t link : links(n)) {
+        Ticks on_it = 0;
+        for (std::uint32_t m = 0; m < nodes_.size(); ++m) {
+          if (!nodes_[m].is_message || nodes_[m].state != Going) continue;
+          const auto theirs = links(m);
+          on_it += std::ranges::count(theirs, link);
+        }
+        most = std::max(most, on_it);
+      }
+      node.left -= 720720 / (is_fair() ? most : 1);
+    }
+  }
+
+  const Program& p_;
+  const SimulationRules& rules_;
+  const Contention& contention_;
+  const Lanes lanes_;
+  std::vector<Node> nodes_;
+  Ticks now_ = 0;
+  std::uint32_t turns_ = 0;
+  Timeline times_;
+};
+
+Contention random_contention(test::RandomTables& random, const Program& program) {
+  Contention result;
+  result.links = random.upto(0, 3);
+  for (std::size_t e = 0; e < program.edges.size(); ++e) {
+    for (std::uint32_t link = 0; link < result.links; ++link)
+      if (random.upto(0, 1) == 1) result.links_of_edge.items.push_back(link);
+    result.links_of_edge.end_row();
+    result.latency.push_back(random.upto(0, 2));
+  }
+  for (std::uint32_t d = 0; d < program.table.devices(); ++d) result.slowdown.push_back(1000 + 250 * random.upto(0, 5));
+  return result;
+}
+
+Costs costs_of(const Schedule& schedule) {
+  Diagnostics sink;
+  std::optional<Costs> costs = make_costs(schedule, sink);
+  REQUIRE(costs);
+  return std::move(*costs);
+}
+
+TEST_CASE("with contention, times are those of a simulation tick by tick, and idle causes sum to idle") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  test::RandomTables random(seed);
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const Schedule schedule = random.schedule();
+    const Program program = test::program_of(schedule, random.legal(schedule));
+    const Contention contention = random_contention(random, program);
+    SimulationRules rules;
+    rules.links = std::vector{Sharing::Own, Sharing::FirstCome, Sharing::Fair}[random.upto(0, 2)];
+    rules.blocking = random.upto(0, 3) == 0;
+    rules.rendezvous = !rules.blocking && random.upto(0, 2) == 0;
+    std::vector<Ticks> lengths(program.nodes());
+    for (Ticks& each : lengths) each = random.upto(0, 6);
+    const Timeline times = simulate_shared(program, lengths, costs_of(schedule), rules, contention);
+    const Timeline naive = TickByTick(program, lengths, rules, contention).run();
+    CHECK(times.start == naive.start);
+    CHECK(times.end == naive.end);
+    const Report report = analyse(schedule, program, times);
+    for (const DeviceReport& device : report.devices)
+      CHECK(std::accumulate(device.idle.begin(), device.idle.end(), Ticks{0}) == report.makespan - device.busy);
+  }
+}
+
+TEST_CASE("without rules and contention it is the plain simulation, for every schedule of the library") {
+  for (const std::filesystem::path& file : test::library()) {
+    CAPTURE(file);
+    const Schedule schedule = test::schedule_of(test::read(file));
+    const Program program = test::program_of(schedule, test::table_of(schedule));
+    Costs costs = costs_of(schedule);
+    const Timeline plain = simulate(program, costs);
+    const Timeline shared = simulate_shared(program, lengths_of(program, costs), costs, {}, {});
+    CHECK(shared.start == plain.start);
+    CHECK(shared.end == plain.end);
+    // A buffer delays nothing.
+    SimulationRules buffered;
+    buffered.buffered_bytes = 1;
+    const Timeline early = simulate_shared(program, lengths_of(program, costs), costs, buffered, {});
+    for (std::uint32_t n = 0; n < program.table.size(); ++n) CHECK(early.end[n] <= plain.end[n]);
+  }
+}
+
+}  // namespace
+}  // namespace stave

@@ -1,0 +1,6 @@
+#include "scheduler/overlap.h"
+
+#include <doctest/doctest.h>
+
+#include "compiled.h"
+
