@@ -1,5 +1,7 @@
 #include "executor/cuda/communicators.h"
 
+#include <nccl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -13,6 +15,7 @@ namespace {
 
 // Few, as each takes a multiprocessor from computing while a transfer waits.
 constexpr int kMostBlocks = 4;
+static_assert(sizeof(ncclUniqueId) == Communicators::kIdBytes);
 constexpr std::size_t kWarmUpBytes = 4;
 constexpr auto kPoll = std::chrono::microseconds(50);
 

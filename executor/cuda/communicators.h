@@ -2,7 +2,7 @@
 // not block: who waits for them polls, and anyone may abort them.
 #pragma once
 
-#include <nccl.h>
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <functional>
@@ -14,6 +14,9 @@
 #include "executor/plan.h"
 #include "executor/stage/stage.h"
 
+/// NCCL's own name for a pointer to it is ncclComm_t.
+struct ncclComm;
+
 namespace stave {
 
 class Communicators {
@@ -21,7 +24,9 @@ class Communicators {
   /// How many a run has, over all ranks: with `serial` one for all messages, else one for every directed edge; and one
   /// for every stage with replicas.
   static std::size_t count(const Program& program, const Plan& plan, bool serial);
-  /// Bytes by which the ranks find each other in so many. Throws std::runtime_error.
+  /// By which the ranks of one find each other.
+  static constexpr std::size_t kIdBytes = 128;
+  /// Those of so many. Throws std::runtime_error.
   static std::vector<std::byte> make_ids(std::size_t count);
 
   Communicators(const Program& program, const Plan& plan, bool serial, DeviceId rank);
@@ -45,7 +50,7 @@ class Communicators {
 
  private:
   struct Member {
-    ncclComm_t communicator = nullptr;
+    ncclComm* communicator = nullptr;
     // Of this rank; -1 if it does not take part.
     int rank = -1;
     int ranks = 0;

@@ -70,7 +70,7 @@ class Session {
       if (!cuda_.here.valid() || cuda_.here.value == 0) ids_ = Communicators::make_ids(count);
       if (cuda_.here.valid() && cuda_.share)
         if (Result<void> shared = cuda_.share(ids_); !shared) return shared.failure();
-      if (ids_.size() != count * sizeof(ncclUniqueId))
+      if (ids_.size() != count * Communicators::kIdBytes)
         return Failure{"the ranks do not agree in their communicators"};
     }
     Result<void> ended = team_.run([this](std::uint32_t member) { work(member); }, [this] { watch(); });
