@@ -145,7 +145,9 @@ class Planner {
     item.action = action_of(n);
     item.first_wait = item.end_wait = static_cast<std::uint32_t>(out_.waits.size());
     const auto index = static_cast<std::uint32_t>(out_.items.size());
-    std::vector<NodeId> before(p_.waits[n.value].begin(), p_.waits[n.value].end());
+    // What a message waits for beside its data is that its slot is free, which is for the receiving end to know.
+    std::vector<NodeId> before;
+    if (item.action != Action::Send) before.assign(p_.waits[n.value].begin(), p_.waits[n.value].end());
     if (p_.is_message(n)) before.push_back(NodeId(p_.message(n).producer));
     for (NodeId each : before) {
       if (!is_here(each)) continue;
