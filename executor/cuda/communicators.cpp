@@ -152,7 +152,7 @@ std::string Communicators::error() {
   return "";
 }
 
-void Communicators::abort() {
+void Communicators::abort_all() {
   const std::scoped_lock lock(mutex_);
   if (aborted_) return;
   aborted_ = true;

@@ -46,7 +46,7 @@ class Communicators {
   /// What a communicator has come to by itself; empty if nothing.
   std::string error();
   /// All at once, each from a thread of its own: they may depend on one another. Nothing may be enqueued any more.
-  void abort();
+  void abort_all();
 
  private:
   struct Member {

@@ -24,6 +24,6 @@ void Communicators::send(EdgeId, const std::byte*, std::size_t, cudaStream_t) { 
 void Communicators::receive(EdgeId, std::byte*, std::size_t, cudaStream_t) { fail(); }
 void Communicators::sum(StageId, const GradientView&, cudaStream_t) { fail(); }
 std::string Communicators::error() { return ""; }
-void Communicators::abort() {}
+void Communicators::abort_all() {}
 
 }  // namespace stave

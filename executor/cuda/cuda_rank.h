@@ -53,7 +53,7 @@ class CudaRank {
   std::string positions() const;
   /// What NCCL has come to by itself; empty if nothing.
   std::string error() { return communicators_ == nullptr ? "" : communicators_->error(); }
-  void abort();
+  void abort_all();
   /// Waits for what is still on the lanes, but not long. False if they do not end: nothing here may then be released.
   bool drain();
 
@@ -78,7 +78,8 @@ class CudaRank {
   void capture(std::uint64_t step);
   void fork();
   void join();
-  void wait_for(cudaEvent_t event);
+  // `at_once` does not sleep between looks.
+  void wait_for(cudaEvent_t event, bool at_once = false);
   void wait_for_lanes();
   bool sees_progress();
   Device& device(DeviceId d) { return *devices_[d.value]; }

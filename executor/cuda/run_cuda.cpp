@@ -50,7 +50,7 @@ class Session {
         measured_(program),
         team_(cuda.transport == CudaTransport::Local || cuda.here.valid() ? 1 : program.table.devices(), [this] {
           for (const std::unique_ptr<CudaRank>& rank : ranks_)
-            if (rank != nullptr) rank->abort();
+            if (rank != nullptr) rank->abort_all();
         }) {}
 
   // What cannot be let go of, because the GPU still works on it, is kept for as long as the process lives.
