@@ -12,9 +12,10 @@ if(NOT STAVE_CUDA STREQUAL "OFF")
     endif()
     # Shared, so that a stand-in can take its place.
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
-    set(CMAKE_CUDA_STANDARD 20)
-    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     enable_language(CUDA)
+    # CMake 3.25 knows no later one for nvcc; the files of kernels are written in it.
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit 13 QUIET)
     if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt)
       set(STAVE_WITH_CUDA ON)
