@@ -3,15 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include "executor/cuda/host_workload.h"
 #include "executor/cuda/run_cuda.h"
+#include "executor/cuda/transformer.h"
 #include "executor/random.h"
 #include "executor/reference.h"
+#include "executor/run.h"
 #include "executor/stage/integer.h"
 #include "executor/stage/sleep.h"
+#include "executor/stage/transformer.h"
 #include "make_program.h"
 #include "tests/property/library.h"
 #include "tests/property/lowered.h"
@@ -187,6 +191,36 @@ TEST_CASE("what is not computed lasts its cost, and messages lie beside it") {
   REQUIRE_MESSAGE(report, report.failure().message);
   // 16 ops on the longer way, and the messages at its ends.
   CHECK(report.value().makespan_ns >= 16'000'000);
+}
+
+TEST_CASE("the language model under a schedule loses as it does on the CPU, on every transport") {
+  ModelConfig model;
+  model.width = 16;
+  model.heads = 2;
+  model.sequence = 8;
+  model.steps = kSteps;
+  std::vector<std::uint8_t> bytes;
+  RandomStream random(7);
+  for (int i = 0; i < 4000; ++i) bytes.push_back(static_cast<std::uint8_t>('a' + random.below(26)));
+  const auto corpus = std::make_shared<const Corpus>(std::move(bytes));
+  const Program program = test::make(test::split_1f1b(4, 4, false), 4, 4);
+  RunOptions options;
+  options.steps = kSteps;
+  Transformer plain(model, corpus);
+  const Result<RunReport> expected = run(program, plain, options);
+  REQUIRE_MESSAGE(expected, expected.failure().message);
+  for (const CudaOptions& cuda : kEvery) {
+    CAPTURE(static_cast<int>(cuda.transport));
+    CAPTURE(cuda.graph);
+    const auto lanes = CudaLanes::make(4, cuda.transport == CudaTransport::Nccl);
+    REQUIRE(lanes);
+    CudaTransformer trained(model, corpus, {}, lanes.value()->lane_of());
+    const Result<RunReport> report = run_cuda(program, trained, *lanes.value(), options, cuda);
+    REQUIRE_MESSAGE(report, report.failure().message);
+    REQUIRE(report.value().losses.size() == kSteps);
+    for (std::size_t step = 0; step < kSteps; ++step)
+      CHECK(std::abs(report.value().losses[step] - expected.value().losses[step]) < 1e-5);
+  }
 }
 
 TEST_CASE("an asynchronous error of NCCL ends the run, with what each lane is at") {
