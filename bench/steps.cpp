@@ -18,6 +18,7 @@
 #include "compiler/lower.h"
 #include "compiler/render.h"
 #include "compiler/verify.h"
+#include "scheduler/contention/simulate_shared.h"
 #include "scheduler/costs.h"
 #include "scheduler/order/order.h"
 #include "scheduler/pricer/straight_line.h"
@@ -91,6 +92,29 @@ double one_pass(const Table& table, const Starts& starts, Ticks& sum) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// As of nodes of eight devices with one network link each way: every message takes that of its source's node out and that
+/// of its target's node in.
+Contention links_of_nodes(const Program& program) {
+  constexpr std::uint32_t kDevicesOfNode = 8;
+  const std::uint32_t nodes = (program.table.devices() + kDevicesOfNode - 1) / kDevicesOfNode;
+  Contention result;
+  result.links = 2 * nodes;
+  for (const Edge& edge : program.edges) {
+    result.links_of_edge.items.push_back(edge.source.value / kDevicesOfNode);
+    result.links_of_edge.items.push_back(nodes + edge.target.value / kDevicesOfNode);
+    result.links_of_edge.end_row();
+  }
+  return result;
+}
+
+/// Ops sixteen times their costs, and messages of one tick, so that links are wanted by several and are not all the time.
+std::vector<Ticks> contended_lengths(const Program& program, const Costs& costs) {
+  std::vector<Ticks> result = lengths_of(program, costs);
+  for (std::uint32_t n = 0; n < program.nodes(); ++n)
+    result[n] = program.is_message(NodeId(n)) ? 1 : 16 * result[n];
+  return result;
+}
+
 void check(bool ok, const Sources& sources, const Diagnostics& sink) {
   if (!ok) fail(render_lines(sources, sink));
 }
@@ -124,6 +148,12 @@ int run(const std::vector<std::string>& words) {
   const Program program = steps.measure("lower", [&] { return lower(schedule, *table, starts); });
   check(steps.measure("verify program", [&] { return verify(program, schedule, sink); }), sources, sink);
   const Timeline timeline = steps.measure("simulate", [&] { return simulate(program, *costs); });
+  const std::vector<Ticks> lengths = contended_lengths(program, *costs);
+  const Contention contention = links_of_nodes(program);
+  SimulationRules first_come;
+  first_come.links = Sharing::FirstCome;
+  const Timeline shared =
+      steps.measure("simulate, links", [&] { return simulate_shared(program, lengths, *costs, first_come, contention); });
   const StraightLine line =
       steps.measure("compile prices", [&] { return StraightLine(schedule, *table, *costs); });
   const Price price = steps.measure("price", [&] { return line.price(*costs); });
@@ -135,6 +165,13 @@ int run(const std::vector<std::string>& words) {
     makespan = std::max(makespan, timeline.end[position]);
   if (price.makespan != makespan) fail("the price of the table differs from that of its program");
   steps.print(table->size(), one_pass(*table, starts, sum));
+  std::uint32_t waited = 0;
+  for (std::uint32_t n = table->size(); n < program.nodes(); ++n) {
+    Ticks ready = 0;
+    for (NodeId before : program.waits[n]) ready = std::max(ready, shared.end[before.value]);
+    waited += shared.start[n] > ready;
+  }
+  fmt::print("of {} messages {} waited for a link or their edge\n", program.messages.size(), waited);
   fmt::print("makespan {} ticks, mean start {:.1f}\n", makespan, static_cast<double>(sum) / table->size());
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cli/console.h"
 #include "compiler/diagnostics.h"
 #include "scheduler/toml.h"
 
@@ -33,6 +34,8 @@ void ContentionOptions::add_to(CLI::App& command) {
   command.add_flag("--rendezvous", rendezvous, "a message begins when the one before it on its edge has ended");
   command.add_option("--buffered", buffered, "bytes that an edge takes before the receiver has a slot for them, as\n\"4 MB\"; with --cluster")
       ->type_name("SIZE");
+  command.add_option("--launch", launch, "what it takes to launch an op: added to each, in the unit of the costs")
+      ->type_name("COST");
 }
 
 Result<SimulationRules> ContentionOptions::rules() const {
@@ -51,6 +54,30 @@ Result<SimulationRules> ContentionOptions::rules() const {
   if (!bytes) return bytes.failure();
   result.buffered_bytes = bytes.value();
   return result;
+}
+
+Result<std::optional<Rational>> ContentionOptions::launch_cost() const {
+  if (launch.empty()) return std::optional<Rational>();
+  const std::optional<Rational> cost = parse_decimal(launch);
+  if (!cost || *cost < Rational(0))
+    return Failure{fmt::format("--launch takes a cost of at least 0, as 0.5, and not `{}`", printable(launch))};
+  return cost;
+}
+
+Result<void> add_launch(Schedule& schedule, Rational launch) {
+  bool fits = true;
+  const auto longer = [&](Rational& cost, int launches) {
+    for (; launches > 0; --launches) {
+      const std::optional<Rational> sum = add(cost, launch);
+      fits = fits && sum.has_value();
+      cost = sum.value_or(cost);
+    }
+  };
+  for (IndexedValues& kind : schedule.costs.duration)
+    for (Rational& cost : kind.values) longer(cost, 1);
+  for (PairCost& pair : schedule.costs.pairs) longer(pair.duration, 2);
+  if (!fits) return Failure{"--launch: an op and its launch together are too finely divided"};
+  return {};
 }
 
 }  // namespace stave

@@ -86,8 +86,8 @@ Exit run_command_line(int count, char** arguments) {
   app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(0, 1);
   Exit exit = Exit::Done;
-  for (auto add : {add_check, add_show, add_table, add_simulate, add_compare, add_draw, add_partition, add_run, add_list,
-                   add_explain}) {
+  for (auto add : {add_check, add_show, add_table, add_simulate, add_compare, add_diff, add_draw, add_partition, add_profile,
+                   add_run, add_list, add_explain}) {
     CLI::App* command = add(app, exit);
     command->set_help_flag("-h,--help", "print this help");
     command->get_formatter()->column_width(30);

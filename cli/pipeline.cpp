@@ -120,6 +120,9 @@ Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
   const Result<SimulationRules> rules = options.contention.rules();
   if (!rules) return rules.failure();
   result.rules = rules.value();
+  const Result<std::optional<Rational>> launch = options.contention.launch_cost();
+  if (!launch) return launch.failure();
+  result.launch = launch.value();
   if (result.rules.buffered_bytes && options.cluster.empty())
     return Failure{"--buffered comes with --cluster and --model: without, a message has no bytes"};
   result.is_csv = looks_like_csv(file, result.sources[result.source].text);
@@ -163,6 +166,8 @@ Result<Outcome> expand_into(Built& into, const Loaded& loaded, const std::vector
   if (expanded.outcome == Outcome::Rejected) return rejected(loaded, into.sink);
   if (expanded.outcome != Outcome::Done) return expanded.outcome;
   into.schedule = std::move(expanded.schedule);
+  if (loaded.launch)
+    if (const Result<void> added = add_launch(*into.schedule, *loaded.launch); !added) return added.failure();
   return Outcome::Done;
 }
 
@@ -185,6 +190,8 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   into.program = lower(*into.schedule, *into.table, *starts);
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
   into.contends = contends(loaded.rules, loaded.machine.get(), *into.program, *into.costs);
+  if (into.contends && !fits_in_ticks(loaded.machine.get(), *into.program, *into.costs, 1))
+    return Failure{"with the slow-downs of the cluster, all ops and messages together pass 2^61 ticks"};
   into.timeline = into.contends ? simulate_by(loaded.rules, loaded.machine.get(), *into.program, *into.costs)
                                 : simulate(*into.program, *into.costs);
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);

@@ -40,6 +40,8 @@ struct Loaded {
   /// Of them those of a model on a cluster; null without.
   std::shared_ptr<const ModelPrices> machine;
   SimulationRules rules;
+  /// Added to every op of what is expanded.
+  std::optional<Rational> launch;
   bool is_csv = false;
 
   /// As it is shown: "<stdin>" for standard input.

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/critical.h"
+#include "cli/measure/timeline_file.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/trials.h"
@@ -20,6 +21,7 @@ struct SimulateArguments {
   std::vector<std::string> what_if;
   TrialOptions trials;
   bool slack = false;
+  std::string timeline;
   bool json = false;
 };
 
@@ -31,6 +33,9 @@ Result<std::vector<Argument>> arguments_of(const ScheduleOptions& options) {
 }
 
 Exit simulate_one(const SimulateArguments& arguments) {
+  if (const Result<void> checked = check_output(arguments.timeline, files_of(arguments.schedule));
+      !arguments.timeline.empty() && !checked)
+    return fail(checked.failure().message);
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
   std::vector<WhatIf> changes;
@@ -43,6 +48,15 @@ Exit simulate_one(const SimulateArguments& arguments) {
   }
   const Result<std::vector<Ticks>> trials = try_by_chance(one, arguments.trials);
   if (!trials) return fail(trials.failure().message);
+  if (!arguments.timeline.empty()) {
+    const RecordedTimeline timeline = record(*one.built.program, *one.built.timeline, title_of(*one.built.schedule),
+                                             TimelineOrigin::Simulated);
+    const Result<void> written = write_output(arguments.timeline, write_timeline(timeline),
+                                              files_of(arguments.schedule, one.loaded));
+    if (!written) return fail(written.failure().message);
+    // Standard output has the timeline and nothing else then.
+    if (arguments.timeline == "-") return Exit::Done;
+  }
   std::string text;
   if (arguments.json) {
     nlohmann::ordered_json json = report_json(one.built);
@@ -76,6 +90,9 @@ CLI::App* add_simulate(CLI::App& app, Exit& exit) {
       ->allow_extra_args(false);
   arguments->trials.add_to(*command);
   command->add_flag("--slack", arguments->slack, "start, end and slack of every op");
+  command->add_option("--timeline", arguments->timeline, "a file to write: start and end of every op and message, as\n"
+                      "JSON, for `stave diff`")
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json, "one JSON object; times in the unit of the costs");
   command->footer(
       "Example:\n  stave simulate schedules/zb_h1.sched P=8 M=24 --cost F=18522,I=18086,W=9337,message=601 --json");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
@@ -53,10 +54,10 @@ void TrialOptions::add_to(CLI::App& command) {
   command.add_option("--trials", trials, fmt::format("price it so often with lengths drawn by chance; 1 to {}", kMostTrials))
       ->check(between(1, kMostTrials))
       ->type_name("N");
-  command.add_option("--jitter", jitter, "of trials: the standard deviation of each op's and message's length,\\nas a share of it; 0 to 1")
+  command.add_option("--jitter", jitter, "of trials: the standard deviation of each op's and message's length,\nas a share of it; 0 to 1")
       ->check(between(0, 1))
       ->type_name("X");
-  command.add_option("--straggler", stragglers, "of trials: a device whose computing takes so many times longer; may be\\ngiven more than once")
+  command.add_option("--straggler", stragglers, "of trials: a device whose computing takes so many times longer; may be\ngiven more than once")
       ->type_name("DEVICE=FACTOR")
       ->allow_extra_args(false);
   command.add_option("--seed", seed, "of trials")->check(between(0, 18446744073709551615.0))->type_name("N")->capture_default_str();
@@ -80,6 +81,12 @@ Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& opt
     if (!straggler) return straggler.failure();
     chance.stragglers.push_back(straggler.value());
   }
+  double slower = 1;
+  for (const auto& [device, factor] : chance.stragglers) slower = std::max(slower, factor);
+  // No length drawn is longer: its numbers have at most six deviations.
+  slower *= 1 + 6 * chance.jitter;
+  if (!fits_in_ticks(one.loaded.machine.get(), program, *one.built.costs, slower))
+    return Failure{"--trials: all ops and messages together, as much longer as they may be drawn, pass 2^61 ticks"};
   const Contention contention = one.loaded.machine == nullptr
                                     ? Contention()
                                     : contention_of(*one.loaded.machine, program, *one.built.costs);

@@ -161,8 +161,13 @@ Result<std::vector<WhatIf>> what_if(const One& one, const std::vector<Argument>&
     Expanded expanded = expand(*compiled, arguments, sink, one.loaded.prices.get());
     if (expanded.outcome == Outcome::WrongArgument) return expanded.failure;
     if (expanded.outcome != Outcome::Done) return wrong(change, sources, sink);
+    if (one.loaded.launch)
+      if (const Result<void> added = add_launch(*expanded.schedule, *one.loaded.launch); !added) return added.failure();
     std::optional<Costs> costs = make_costs(*expanded.schedule, sink);
     if (!costs) return wrong(change, sources, sink);
+    if (one.built.contends && !fits_in_ticks(one.loaded.machine.get(), *one.built.program, *costs, 1))
+      return Failure{fmt::format(
+          "--what-if {}: with the slow-downs of the cluster, all ops and messages together pass 2^61 ticks", change)};
     WhatIf priced{change, std::move(*costs), {}, {}};
     priced.timeline = one.built.contends ? simulate_by(one.loaded.rules, one.loaded.machine.get(), *one.built.program,
                                                        priced.costs)

@@ -12,16 +12,22 @@ double ring_seconds(const Link* link, double ranks, double bytes, double halves)
   return halves * ((ranks - 1) / ranks * bytes / link->bytes_per_second + (ranks - 1) * link->latency_seconds);
 }
 
+double kept_bytes(const Model& model, const LayerWork& work, double share) {
+  const double tensor = model.parallel.tensor;
+  return (work.split_bytes / tensor + work.whole_bytes / (model.parallel.sequence ? tensor : 1)) * share;
+}
+
 class Times {
  public:
-  Times(const Model& model, const Layer& layer, const Tokens& tokens, const Site& site)
+  Times(const Model& model, const Layer& layer, const Tokens& tokens, const Site& site, const Site::Rank& rank)
       : model_(model),
         layer_(layer),
         site_(site),
+        on_(*rank.accelerator),
+        share_(rank.share),
         work_(work_of(model, layer, tokens)),
         tensor_(model.parallel.tensor),
-        context_(model.parallel.context()),
-        local_tokens_(tokens.count / context_),
+        local_tokens_(tokens.count * share_),
         bytes_(kPrecisions[model.precision].bytes) {}
 
   LayerTimes all(const Tokens& tokens) {
@@ -30,7 +36,7 @@ class Times {
       return {layer_.forward_seconds * share, layer_.input_seconds * share, layer_.weight_seconds * share, 0};
     }
     const LocalParameters local = local_parameters(model_, work_);
-    const double kept = local_activation_bytes(model_, work_);
+    const double kept = kept_bytes(model_, work_, share_);
     const double weights = local.all() * model_.weight_bytes;
     LayerTimes result;
     result.forward = compute(work_.weight_flops + work_.core_flops, weights + kept);
@@ -48,15 +54,14 @@ class Times {
 
  private:
   double compute(double flops, double bytes) const {
-    const double mine = flops / (tensor_ * context_);
-    const Accelerator& on = *site_.accelerator;
-    const double rate = on.peak[model_.precision] * on.efficiency_of(mine);
-    return std::max(rate > 0 ? mine / rate : 0, bytes / on.memory_bytes_per_second);
+    const double mine = flops * share_ / tensor_;
+    const double rate = on_.peak[model_.precision] * on_.efficiency_of(mine);
+    return std::max(rate > 0 ? mine / rate : 0, bytes / on_.memory_bytes_per_second);
   }
 
   /// A row for each token is read and written.
   double looked_up() const {
-    return 2 * hidden_bytes() / site_.accelerator->memory_bytes_per_second;
+    return 2 * hidden_bytes() / on_.memory_bytes_per_second;
   }
 
   /// The hidden states of one rank's tokens.
@@ -102,9 +107,11 @@ class Times {
   const Model& model_;
   const Layer& layer_;
   const Site& site_;
+  const Accelerator& on_;
+  /// Of the sequence.
+  double share_;
   LayerWork work_;
   double tensor_;
-  double context_;
   double local_tokens_;
   double bytes_;
 };
@@ -120,13 +127,24 @@ LocalParameters local_parameters(const Model& model, const LayerWork& work) {
           work.expert_parameters / (double(model.parallel.tensor) * model.parallel.expert)};
 }
 
-double local_activation_bytes(const Model& model, const LayerWork& work) {
-  const double tensor = model.parallel.tensor;
-  return (work.split_bytes / tensor + work.whole_bytes / (model.parallel.sequence ? tensor : 1)) / model.parallel.context();
+double local_activation_bytes(const Model& model, const LayerWork& work, const Site& site) {
+  double most = 0;
+  for (const Site::Rank& rank : site.ranks) most = std::max(most, rank.share);
+  return kept_bytes(model, work, most > 0 ? most : 1.0 / model.parallel.context());
 }
 
 LayerTimes layer_times(const Model& model, const Layer& layer, const Tokens& tokens, const Site& site) {
-  return Times(model, layer, tokens, site).all(tokens);
+  const auto on = [&](const Site::Rank& rank) { return Times(model, layer, tokens, site, rank).all(tokens); };
+  if (site.ranks.empty()) return on({site.accelerator, 1.0 / model.parallel.context()});
+  LayerTimes result;
+  for (const Site::Rank& rank : site.ranks) {
+    const LayerTimes one = on(rank);
+    result.forward = std::max(result.forward, one.forward);
+    result.input = std::max(result.input, one.input);
+    result.weight = std::max(result.weight, one.weight);
+    result.again = std::max(result.again, one.again);
+  }
+  return result;
 }
 
 }  // namespace stave

@@ -1,6 +1,8 @@
 // The time of one layer's ops on an accelerator: products, memory, and the messages between the ranks of one stage.
 #pragma once
 
+#include <vector>
+
 #include "scheduler/cluster.h"
 #include "scheduler/layer_work.h"
 #include "scheduler/model.h"
@@ -10,10 +12,19 @@ namespace stave {
 /// Where the ranks of one stage sit: an accelerator, and the slowest link of each of its groups. Null where a group is of
 /// one rank, or has no path.
 struct Site {
+  /// The slowest of its ranks.
   const Accelerator* accelerator = nullptr;
   const Link* tensor = nullptr;
   const Link* context = nullptr;
   const Link* expert = nullptr;
+  /// Context ranks that are unlike, and the share of a sequence that each takes; empty where they are alike and all take
+  /// as much.
+  struct Rank {
+    const Accelerator* accelerator = nullptr;
+    double share = 0;
+    friend bool operator==(const Rank&, const Rank&) = default;
+  };
+  std::vector<Rank> ranks;
 
   friend bool operator==(const Site&, const Site&) = default;
 };
@@ -43,8 +54,8 @@ double all_to_all_seconds(const Link* link, double ranks, double bytes);
 /// Tensor ranks split weights and the products with them (Shoeybi et al., arXiv:1909.08053, section 3), expert ranks the
 /// routed experts, context ranks nothing of either.
 LocalParameters local_parameters(const Model& model, const LayerWork& work);
-/// Bytes kept from F on, on one rank.
-double local_activation_bytes(const Model& model, const LayerWork& work);
+/// Bytes kept from F on, on the rank that keeps most.
+double local_activation_bytes(const Model& model, const LayerWork& work, const Site& site);
 
 /// The longer of the operations at the rate that products of this size reach, and the bytes of weights and activations
 /// read or written once at the memory's bandwidth (the rule of the Calculon simulator: Isaev et al., SC 2023); and then
@@ -58,6 +69,8 @@ double local_activation_bytes(const Model& model, const LayerWork& work);
 ///   than those products is added (Liu et al., arXiv:2310.01889, section 3);
 /// * expert: two all-to-alls in F and in I, of the hidden states to the experts that tokens take and back
 ///   (Lepikhin et al., arXiv:2006.16668, section 3.2).
+///
+/// Where context ranks are unlike an op takes what the slowest takes for its share.
 LayerTimes layer_times(const Model& model, const Layer& layer, const Tokens& tokens, const Site& site);
 
 }  // namespace stave

@@ -110,7 +110,7 @@ bool ModelPrices::verify_memory(const Schedule& schedule, const Program& program
   double most = 0;
   std::uint32_t beyond = 0;
   for (std::uint32_t d = 0; d < peaks.size(); ++d) {
-    const double over = peaks[DeviceId(d)].size.to_double() - cluster_->kind_of(accelerator(d)).memory_bytes;
+    const double over = peaks[DeviceId(d)].size.to_double() - smallest(d).memory_bytes;
     if (over <= 0) continue;
     ++beyond;
     if (over <= most) continue;
@@ -119,7 +119,7 @@ bool ModelPrices::verify_memory(const Schedule& schedule, const Program& program
   }
   if (beyond == 0) return true;
   const PeakMemory& peak = peaks[DeviceId(worst)];
-  const Accelerator& on = cluster_->kind_of(accelerator(worst));
+  const Accelerator& on = smallest(worst);
   std::vector<std::string> notes = {
       fmt::format("it peaks {}: {}",
                   peak.position == OpId::kNone

@@ -114,8 +114,7 @@ class Pricing {
     const Parallel& parallel = model_.parallel;
     for (std::uint32_t d = 0; d < schedule_.devices; ++d) {
       const std::uint32_t at = prices_.accelerator(d);
-      Site site;
-      site.accelerator = &cluster_.kind_of(at);
+      Site site = prices_.site(d);
       site.tensor = slowest(at, 1, parallel.tensor, "a stage (tensor)");
       site.context = slowest(at, parallel.tensor, parallel.context(), "a stage (context)");
       site.expert = slowest(at, parallel.tensor * parallel.context(), parallel.expert, "a stage (expert)");
@@ -173,7 +172,7 @@ class Pricing {
       result.seconds.weight += same * one.weight;
       result.seconds.again += same * one.again;
       const LayerWork all = work_of(model_, layer, on);
-      result.activation_bytes += same * local_activation_bytes(model_, all);
+      result.activation_bytes += same * local_activation_bytes(model_, all, sites_[site]);
       result.weight_flops += same * all.weight_flops;
       result.core_flops += same * all.core_flops;
       i += same;
@@ -304,9 +303,12 @@ class Pricing {
     counted(Operation::Forward, 1, 1);
     counted(Operation::InputGradient, 1, 2);
     counted(Operation::WeightGradient, 1, 0);
-    const double ranks = model_.parallel.tensor * model_.parallel.context();
-    for (const std::uint32_t site : site_of_)
-      costs_.peak_flops.push_back(sites_[site].accelerator->peak[model_.precision] * ranks);
+    for (const std::uint32_t at : site_of_) {
+      const Site& site = sites_[at];
+      double peak = site.ranks.empty() ? site.accelerator->peak[model_.precision] * model_.parallel.context() : 0;
+      for (const Site::Rank& rank : site.ranks) peak += rank.accelerator->peak[model_.precision];
+      costs_.peak_flops.push_back(peak * model_.parallel.tensor);
+    }
   }
 
   LocalParameters parameters(std::uint32_t stage) const {
@@ -467,8 +469,36 @@ Site ModelPrices::site(std::uint32_t device) const {
     }
     return result;
   };
-  return {&cluster_->kind_of(at), slowest(1, parallel.tensor), slowest(parallel.tensor, parallel.context()),
-          slowest(parallel.tensor * parallel.context(), parallel.expert)};
+  Site result{&cluster_->kind_of(at), slowest(1, parallel.tensor), slowest(parallel.tensor, parallel.context()),
+              slowest(parallel.tensor * parallel.context(), parallel.expert), {}};
+  if (cluster_->accelerators.size() == 1) return result;
+  // Tensor and expert ranks share evenly, so each context rank is as slow as the slowest of its own.
+  const auto rate = [&](const Accelerator* each) { return each->peak[model_->precision]; };
+  std::vector<Site::Rank> ranks(parallel.context());
+  double sum = 0;
+  for (std::uint32_t c = 0; c < parallel.context(); ++c) {
+    const Accelerator*& mine = ranks[c].accelerator;
+    for (std::uint32_t e = 0; e < parallel.expert; ++e)
+      for (std::uint32_t t = 0; t < parallel.tensor; ++t) {
+        const Accelerator* each = &cluster_->kind_of(at + (e * parallel.context() + c) * parallel.tensor + t);
+        if (mine == nullptr || rate(each) < rate(mine)) mine = each;
+      }
+    if (c == 0 || rate(mine) < rate(result.accelerator)) result.accelerator = mine;
+    sum += rate(mine);
+  }
+  for (Site::Rank& each : ranks) each.share = sum > 0 ? rate(each.accelerator) / sum : 0;
+  const bool alike = std::all_of(ranks.begin(), ranks.end(), [&](const Site::Rank& each) { return each == ranks[0]; });
+  if (!alike) result.ranks = std::move(ranks);
+  return result;
+}
+
+const Accelerator& ModelPrices::smallest(std::uint32_t device) const {
+  const std::uint32_t at = accelerator(device);
+  const Accelerator* result = &cluster_->kind_of(at);
+  if (cluster_->accelerators.size() == 1) return *result;
+  for (std::uint32_t i = 1; i < model_->parallel.width(); ++i)
+    if (cluster_->kind_of(at + i).memory_bytes < result->memory_bytes) result = &cluster_->kind_of(at + i);
+  return *result;
 }
 
 bool ModelPrices::apply(const Schedule& schedule, const World& world, CostSet& costs, Diagnostics& sink) const {

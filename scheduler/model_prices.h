@@ -51,8 +51,11 @@ class ModelPrices : public Prices {
   const std::vector<std::uint32_t>& map() const { return map_; }
   const Model& model() const { return *model_; }
   const Cluster& cluster() const { return *cluster_; }
-  /// Where the ranks of a device sit; a group without a path has no link here.
+  /// Where the ranks of a device sit; a group without a path has no link here. Context ranks that are unlike share the
+  /// sequence by their peak rates.
   Site site(std::uint32_t device) const;
+  /// The kind with the least memory among its ranks.
+  const Accelerator& smallest(std::uint32_t device) const;
   /// The first accelerator of a device.
   std::uint32_t accelerator(std::uint32_t device) const {
     return (map_.empty() ? device : map_[device]) * model_->parallel.width();

@@ -12,30 +12,36 @@ namespace {
 
 std::string range(const Bounds& bounds) { return fmt::format("{} to {}", bounds.least, bounds.most); }
 
+void whole(CLI::App& command, const std::string& name, std::uint32_t& value, const Bounds& bounds, const std::string& what) {
+  command.add_option(name, value, fmt::format("{}; {}", what, range(bounds)))
+      ->check(between(bounds.least, bounds.most))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
 }  // namespace
+
+void add_model_arguments(CLI::App& command, RunArguments& arguments) {
+  ModelConfig& model = arguments.model;
+  command.add_option("--data", arguments.data, "a text to train on; may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  whole(command, "--width", model.width, kWidthBounds, "width of the model");
+  whole(command, "--heads", model.heads, kHeadsBounds, "attention heads");
+  whole(command, "--blocks", model.blocks, kBlocksBounds, "transformer blocks; 0 for one a stage, or as many as\n`stages` lists layers");
+  whole(command, "--sequence", model.sequence, kSequenceBounds, "tokens of a row");
+  whole(command, "--rows", model.rows, kRowsBounds, "rows of a microbatch");
+}
 
 void add_run_arguments(CLI::App& command, RunArguments& arguments) {
   arguments.schedule.add_to(command);
-  const auto whole = [&](const std::string& name, std::uint32_t& value, const Bounds& bounds, const std::string& what) {
-    command.add_option(name, value, fmt::format("{}; {}", what, range(bounds)))
-        ->check(between(bounds.least, bounds.most))
-        ->type_name("N")
-        ->capture_default_str();
-  };
   command.add_option("--workload", arguments.workload, "what the stages compute: transformer, integer or sleep")
       ->check(CLI::IsMember({"transformer", "integer", "sleep"}))
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--data", arguments.data, "a text to train on; may be given several times")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
   ModelConfig& model = arguments.model;
-  whole("--steps", model.steps, kStepsBounds, "training steps");
-  whole("--width", model.width, kWidthBounds, "width of the model");
-  whole("--heads", model.heads, kHeadsBounds, "attention heads");
-  whole("--blocks", model.blocks, kBlocksBounds, "transformer blocks; 0 for one a stage, or as many as\n`stages` lists layers");
-  whole("--sequence", model.sequence, kSequenceBounds, "tokens of a row");
-  whole("--rows", model.rows, kRowsBounds, "rows of a microbatch");
+  whole(command, "--steps", model.steps, kStepsBounds, "training steps");
+  add_model_arguments(command, arguments);
   command.add_option("--learning-rate", model.learning_rate, fmt::format("above 0, at most {}", kMostLearningRate))
       ->check(between(1e-12, kMostLearningRate))
       ->type_name("X")

@@ -43,6 +43,8 @@ struct RunArguments {
   bool sleeps() const { return workload == "sleep"; }
 };
 
+/// The part of them that says how large the transformer is, and what text it is trained on.
+void add_model_arguments(CLI::App& command, RunArguments& arguments);
 void add_run_arguments(CLI::App& command, RunArguments& arguments);
 
 }  // namespace stave

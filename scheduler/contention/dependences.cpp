@@ -1,89 +1,69 @@
 #include "scheduler/contention/dependences.h"
 
-#include <numeric>
+#include <utility>
 
 namespace stave {
 
 Dependences::Dependences(const Program& program, const Costs& costs, const SimulationRules& rules)
     : program_(program),
+      costs_(costs),
       lanes_(program.table),
       has_buffers_(rules.buffered_bytes.has_value()),
+      ends_queue_(rules.blocking || rules.rendezvous),
       block_of_(blocks_of(program.table)),
-      numbers_(program.nodes()),
       jobs_(program.nodes()),
-      pending_(program.nodes(), 0),
-      slot_pending_(has_buffers_ ? program.messages.size() : 0, 0) {
-  std::iota(numbers_.begin(), numbers_.end(), 0);
+      nodes_(program.nodes() + std::size_t{1}),
+      slot_pending_(has_buffers_ ? program.messages.size() : 0, 0),
+      next_(program.messages.size()) {
   for (std::uint32_t b = 0; b < program.table.blocks.size(); ++b)
     jobs_ -= static_cast<std::uint32_t>(program.table.blocks[b].size()) - 1;
-  std::vector<Arrow> arrows;
-  arrows.reserve(program.waits.items.size() + program.nodes() + program.messages.size());
-  for (std::uint32_t n = 0; n < program.nodes(); ++n)
-    for (NodeId before : program.waits[n]) add(before, n, 0, arrows);
-  add_lanes(costs, arrows);
-  if (rules.blocking)
-    add_queues(arrows);
-  else
-    add_messages(rules, arrows);
-
-  std::vector<std::uint32_t>& first = after_end_.first;
-  first.assign(program.nodes() + std::size_t{1}, 0);
-  for (const Arrow& arrow : arrows) ++first[arrow.from + 1];
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  after_end_.items.resize(arrows.size());
-  std::vector<std::uint32_t> fill(first.begin(), first.end() - 1);
-  for (const Arrow& arrow : arrows) after_end_.items[fill[arrow.from]++] = arrow.to;
-}
-
-void Dependences::add(NodeId before, std::uint32_t node, Ticks setup, std::vector<Arrow>& arrows) {
-  const std::uint32_t from = job_of(before.value);
-  const std::uint32_t to = job_of(node);
-  if (from == to) return;
-  const bool frees_slot = has_buffers_ && program_.is_message(NodeId(node)) &&
-                          is_at_target(program_.message(NodeId(node)), before);
-  ++(frees_slot ? slot_pending_[program_.message_of(NodeId(node)).value] : pending_[to]);
-  arrows.push_back({from, {NodeId(node), setup, frees_slot}});
-}
-
-void Dependences::add_lanes(const Costs& costs, std::vector<Arrow>& arrows) {
-  for (std::uint32_t position = 0; position < program_.table.size(); ++position)
-    if (const std::uint32_t before = lanes_.previous(position); before != Lanes::kNone)
-      add(NodeId(before), position, costs.setup(program_.table, before, position), arrows);
-}
-
-void Dependences::add_messages(const SimulationRules& rules, std::vector<Arrow>& arrows) {
-  if (!rules.rendezvous) next_.resize(program_.messages.size());
-  std::vector<NodeId> last(program_.edges.size());
-  for (std::uint32_t m = 0; m < program_.messages.size(); ++m) {
-    const NodeId node = program_.node(MessageId(m));
-    NodeId& before = last[program_.messages[m].edge.value];
-    if (before.valid() && rules.rendezvous) {
-      add(before, node.value, 0, arrows);
-    } else if (before.valid()) {
-      next_[program_.message_of(before).value] = node;
-      ++pending_[node.value];
-    }
-    before = node;
+  std::vector<NodeId> last(program.edges.size());
+  for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
+    const NodeId node = program.node(MessageId(m));
+    const NodeId before = std::exchange(last[program.messages[m].edge.value], node);
+    if (!before.valid()) continue;
+    next_[program.message_of(before).value] = node;
+    if (!ends_queue_) ++pending(node.value);
   }
+  for (std::uint32_t position = 0; position < program.table.size(); ++position)
+    if (const std::uint32_t before = lanes_.previous(position);
+        before != Lanes::kNone && job_of(before) != job_of(position))
+      ++pending(job_of(position));
+
+  const auto each_arrow = [&](const auto& visit) {
+    for (std::uint32_t n = 0; n < program.nodes(); ++n)
+      for (NodeId before : program.waits[n]) visit(before.value, n);
+    if (rules.blocking) {
+      each_queued(visit);
+    } else if (rules.rendezvous) {
+      for (std::uint32_t m = 0; m < program.messages.size(); ++m)
+        if (next_[m].valid()) visit(program.node(MessageId(m)).value, next_[m].value);
+    }
+  };
+  each_arrow([&](std::uint32_t from, std::uint32_t to) {
+    ++nodes_[from].first;
+    if (job_of(from) == job_of(to)) return;
+    ++(frees_slot(from, NodeId(to)) ? slot_pending_[program.message_of(NodeId(to)).value] : pending(job_of(to)));
+  });
+  // Each row is filled from its end, which so becomes its beginning.
+  std::uint32_t sum = 0;
+  for (Node& each : nodes_) each.first = sum += each.first;
+  followers_.resize(sum);
+  each_arrow([&](std::uint32_t from, std::uint32_t to) { followers_[--nodes_[from].first] = NodeId(to); });
 }
 
 // A device comes to its computing and its messages one after the other, in its issue order; a message that two come to
 // stands in both.
-void Dependences::add_queues(std::vector<Arrow>& arrows) {
+template <class Visit>
+void Dependences::each_queued(const Visit& visit) const {
   for (std::uint32_t d = 0; d < program_.table.devices(); ++d) {
     NodeId before;
     for (NodeId node : program_.issue[d]) {
       if (!program_.is_message(node) && !lanes_.computes(node.value)) continue;
-      if (before.valid()) add(before, node.value, 0, arrows);
+      if (before.valid()) visit(before.value, node.value);
       before = node;
     }
   }
-}
-
-std::span<const NodeId> Dependences::after_start(std::uint32_t job) const {
-  if (next_.empty() || !program_.is_message(NodeId(job))) return {};
-  const NodeId& next = next_[program_.message_of(NodeId(job)).value];
-  return next.valid() ? std::span(&next, 1) : std::span<const NodeId>();
 }
 
 // What ends there and was in the slot that the message arrives in: an op that read it, or a message that left from it.

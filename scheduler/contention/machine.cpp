@@ -91,6 +91,15 @@ bool contends(const SimulationRules& rules, const ModelPrices* machine, const Pr
   return contention.slows_down() || (contention.shares_links() && rules.links != Sharing::Own);
 }
 
+bool fits_in_ticks(const ModelPrices* machine, const Program& program, const Costs& costs, double slower) {
+  double slowdown = 1;
+  for (std::uint32_t d = 0; machine != nullptr && d < program.table.devices(); ++d)
+    slowdown = std::max(slowdown, machine->cluster().kind_of(machine->accelerator(d)).slowdown);
+  double all = 0;
+  for (Ticks each : lengths_of(program, costs)) all += static_cast<double>(each);
+  return all * slower * slowdown <= static_cast<double>(kMaxTicks);
+}
+
 Timeline simulate_by(const SimulationRules& rules, const ModelPrices* machine, const Program& program,
                      const Costs& costs) {
   const Contention contention = machine == nullptr ? Contention() : contention_of(*machine, program, costs);

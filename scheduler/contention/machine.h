@@ -44,6 +44,10 @@ Contention contention_of(const ModelPrices& prices, const Program& program, cons
 /// simulate().
 bool contends(const SimulationRules& rules, const ModelPrices* machine, const Program& program, const Costs& costs);
 
+/// Whether all ops and messages one after the other, each slowed down and `slower` times longer than its price, can be
+/// counted in ticks; without, a simulation may not be asked for. Cost: O(nodes).
+bool fits_in_ticks(const ModelPrices* machine, const Program& program, const Costs& costs, double slower);
+
 /// The times of a program by these rules, on this machine.
 Timeline simulate_by(const SimulationRules& rules, const ModelPrices* machine, const Program& program,
                      const Costs& costs);

@@ -1,46 +1,48 @@
 #include "scheduler/contention/simulate_shared.h"
 
 #include <algorithm>
-#include <deque>
+#include <functional>
 #include <queue>
 #include <utility>
 
 #include "core/check.h"
 #include "core/lanes.h"
 #include "scheduler/contention/dependences.h"
+#include "scheduler/contention/event_queue.h"
 #include "scheduler/contention/movement.h"
 
 namespace stave {
 
 namespace {
 
-enum class Phase : std::uint8_t {
-  /// All that a job needs has ended.
-  Ready,
-  /// A message has moved, and its links are free.
-  Moved,
-  /// It has come: its latency is over.
-  Arrived,
-  /// An op has ended.
-  Computed,
-};
-
+/// An op ends, or a message has moved and its links are free. Where that may come sooner or later than it seemed, only the
+/// event with the newest version counts.
 struct Event {
+  /// In place of a version: an op may start, for its setup is over; or a message has come, for its latency is.
+  static constexpr std::uint32_t kWaitIsOver = UINT32_MAX;
+
   Ticks time = 0;
-  Phase phase = Phase::Ready;
   std::uint32_t job = 0;
-  /// Of a movement whose speed has changed since, an older one.
   std::uint32_t version = 0;
 };
 
-// The earliest first; at one moment what ends before what begins, then the issue order.
-struct Later {
-  static int rank(Phase phase) { return phase == Phase::Ready ? 1 : 0; }
-  bool operator()(const Event& a, const Event& b) const {
-    if (a.time != b.time) return a.time > b.time;
-    if (rank(a.phase) != rank(b.phase)) return rank(a.phase) > rank(b.phase);
-    return a.job > b.job;
+/// The messages that want a link, first come, first served.
+class Line {
+ public:
+  bool empty() const { return first_ == messages_.size(); }
+  std::uint32_t front() const { return messages_[first_]; }
+  void push(std::uint32_t message) { messages_.push_back(message); }
+  void pop() {
+    if (++first_ < messages_.size() && first_ < kLongest) return;
+    messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
   }
+
+ private:
+  static constexpr std::size_t kLongest = 4096;
+  std::vector<std::uint32_t> messages_;
+  /// Those before it have been served.
+  std::size_t first_ = 0;
 };
 
 class Simulation {
@@ -53,8 +55,7 @@ class Simulation {
         contention_(contention),
         graph_(program, costs, rules),
         sharing_(!contention.shares_links() ? Sharing::Own : rules.links.value_or(Sharing::FirstCome)),
-        pending_(graph_.pending()),
-        ready_at_(program.nodes(), 0),
+        ready_at_(costs.setups.empty() ? 0 : program.nodes(), 0),
         room_(program.edges.size(), rules.buffered_bytes.value_or(0)),
         movements_(contention, sharing_ == Sharing::Fair ? contention.links : 0) {
     times_.ticks_per_unit = costs.ticks_per_unit;
@@ -64,7 +65,6 @@ class Simulation {
     times_.end.assign(program.nodes(), 0);
     if (sharing_ == Sharing::FirstCome) queues_.resize(contention.links);
     if (rules.buffered_bytes) {
-      slot_pending_ = graph_.slot_pending();
       has_arrived_.assign(program.messages.size(), false);
       is_buffered_.assign(program.messages.size(), false);
       held_.assign(program.edges.size(), UINT32_MAX);
@@ -73,36 +73,33 @@ class Simulation {
     moving_.assign(program.table.devices(), 0);
   }
 
+  // At each moment all that ends, and all ops that start; then the messages that may begin, by the issue order, and after
+  // each what that ends or starts at once.
   Timeline run() {
     for (std::uint32_t n = 0; n < program_.nodes(); ++n)
-      if (graph_.job_of(n) == n && pending_[n] == 0) push({0, Phase::Ready, n, 0});
-    while (!events_.empty()) {
-      const Event event = events_.top();
-      events_.pop();
-      now_ = event.time;
-      take(event);
+      if (graph_.job_of(n) == n && graph_.pending(n) == 0) begin(n);
+    while (true) {
+      if (events_.is_due()) {
+        take(events_.take_due());
+      } else if (!ready_messages_.empty()) {
+        const std::uint32_t message = ready_messages_.top();
+        ready_messages_.pop();
+        message_ready(message);
+      } else if (events_.advance()) {
+        now_ = events_.now();
+      } else {
+        break;
+      }
     }
     STAVE_CHECK(done_ == graph_.jobs(), "a simulation with contention does not finish");
     return std::move(times_);
   }
 
  private:
-  void push(Event event) { events_.push(event); }
-
   void take(const Event& event) {
-    switch (event.phase) {
-      case Phase::Ready:
-        if (program_.is_message(NodeId(event.job))) return message_ready(event.job);
-        return start_op(event.job);
-      case Phase::Computed:
-        if (event.version == versions(event.job)) end_op(event.job);
-        return;
-      case Phase::Moved:
-        if (event.version == versions(event.job)) end_move(event.job);
-        return;
-      case Phase::Arrived:
-        return arrive(event.job);
-    }
+    const bool is_message = program_.is_message(NodeId(event.job));
+    if (event.version == Event::kWaitIsOver) return is_message ? arrive(event.job) : start_op(event.job);
+    if (event.version == versions(event.job)) return is_message ? end_move(event.job) : end_op(event.job);
   }
 
   std::uint32_t versions(std::uint32_t job) const { return versions_.empty() ? 0 : versions_[job]; }
@@ -130,10 +127,9 @@ class Simulation {
   Ticks speed(std::uint32_t device) const { return moving_[device] > 0 ? kUnitSlowdown : contention_.slowdown[device]; }
 
   void start_op(std::uint32_t job) {
-    for (std::uint32_t each : graph_.members(job)) times_.start[each] = now_;
-    for (NodeId follower : graph_.after_start(job)) release(follower, now_);
+    graph_.each_member(job, [&](std::uint32_t node) { times_.start[node] = now_; });
     const std::uint32_t device = graph_.device_of(job);
-    if (!slows(device) || !graph_.computes(job)) return push({now_ + lengths_[job], Phase::Computed, job, versions(job)});
+    if (!slows(device) || !graph_.computes(job)) return events_.push({now_ + lengths_[job], job, versions(job)});
     Computing& mine = computing_[device];
     mine = {job, static_cast<Int128>(lengths_[job]) * contention_.slowdown[device], now_};
     plan_end(device);
@@ -143,7 +139,7 @@ class Simulation {
     const Computing& mine = computing_[device];
     const Ticks per_tick = speed(device);
     const auto ticks = static_cast<Ticks>((mine.left + per_tick - 1) / per_tick);
-    push({now_ + ticks, Phase::Computed, mine.job, next_version(mine.job)});
+    events_.push({now_ + ticks, mine.job, next_version(mine.job)});
   }
 
   // Before the speed of a device changes.
@@ -162,19 +158,22 @@ class Simulation {
 
   void finish(std::uint32_t job) {
     ++done_;
-    for (std::uint32_t each : graph_.members(job)) times_.end[each] = now_;
-    for (const Dependences::After& each : graph_.after_end(job)) release(each);
+    graph_.each_member(job, [&](std::uint32_t node) { times_.end[node] = now_; });
+    graph_.each_after_end(job, [&](const Dependences::After& after) { release(after); });
   }
 
   void release(const Dependences::After& after) {
     if (after.frees_slot) return slot_free(number_of(after.node.value));
-    release(after.node, now_ + after.setup);
+    const std::uint32_t job = graph_.job_of(after.node.value);
+    if (!ready_at_.empty()) ready_at_[job] = std::max(ready_at_[job], now_ + after.setup);
+    if (--graph_.pending(job) == 0) begin(job);
   }
 
-  void release(NodeId node, Ticks time) {
-    const std::uint32_t job = graph_.job_of(node.value);
-    ready_at_[job] = std::max(ready_at_[job], time);
-    if (--pending_[job] == 0) push({ready_at_[job], Phase::Ready, job, 0});
+  // All that a job needs has ended.
+  void begin(std::uint32_t job) {
+    if (program_.is_message(NodeId(job))) return ready_messages_.push(job);
+    if (!ready_at_.empty() && ready_at_[job] > now_) return events_.push({ready_at_[job], job, Event::kWaitIsOver});
+    start_op(job);
   }
 
   // --- messages
@@ -183,7 +182,7 @@ class Simulation {
     if (rules_.buffered_bytes && !may_leave(message)) return;
     if (sharing_ != Sharing::FirstCome) return start_move(message);
     const auto links = contention_.links_of_edge[program_.message(NodeId(message)).edge.value];
-    for (std::uint32_t link : links) queues_[link].push_back(message);
+    for (std::uint32_t link : links) queues_[link].push(message);
     if (is_first(message)) start_move(message);
   }
 
@@ -199,11 +198,11 @@ class Simulation {
 
   void start_move(std::uint32_t message) {
     times_.start[message] = now_;
-    for (NodeId follower : graph_.after_start(message)) release(follower, now_);
+    if (const NodeId next = graph_.after_start(NodeId(message)); next.valid()) release({next});
     const Edge& edge = edge_of(message);
     for (DeviceId d : {edge.source, edge.target}) change_moving(d.value, 1);
     const Ticks length = lengths_[message] - latency(message);
-    if (sharing_ != Sharing::Fair) return push({now_ + length, Phase::Moved, message, versions(message)});
+    if (sharing_ != Sharing::Fair) return events_.push({now_ + length, message, versions(message)});
     movements_.add(message, program_.message(NodeId(message)).edge.value, length, now_);
     plan_moves();
   }
@@ -219,7 +218,7 @@ class Simulation {
 
   void plan_moves() {
     movements_.each_changed(now_, [&](std::uint32_t message, Ticks end) {
-      push({end, Phase::Moved, message, next_version(message)});
+      events_.push({end, message, next_version(message)});
     });
   }
 
@@ -232,12 +231,14 @@ class Simulation {
     } else if (sharing_ == Sharing::FirstCome) {
       leave_queues(message);
     }
-    push({now_ + latency(message), Phase::Arrived, message, 0});
+    const Ticks rest = latency(message);
+    if (rest == 0) return arrive(message);
+    events_.push({now_ + rest, message, Event::kWaitIsOver});
   }
 
   void leave_queues(std::uint32_t message) {
     const auto links = contention_.links_of_edge[program_.message(NodeId(message)).edge.value];
-    for (std::uint32_t link : links) queues_[link].pop_front();
+    for (std::uint32_t link : links) queues_[link].pop();
     for (std::uint32_t link : links) {
       if (queues_[link].empty()) continue;
       const std::uint32_t next = queues_[link].front();
@@ -254,16 +255,17 @@ class Simulation {
     // What waits for the sender's slot goes on: the data has left it.
     const std::uint32_t number = number_of(message);
     has_arrived_[number] = true;
-    for (const Dependences::After& each : graph_.after_end(message))
+    graph_.each_after_end(message, [&](const Dependences::After& each) {
       if (graph_.is_at_source(program_.messages[number], each.node)) release(each);
-    if (slot_pending_[number] == 0) deliver(message);
+    });
+    if (graph_.slot_pending(number) == 0) deliver(message);
   }
 
   // --- buffers
 
   bool may_leave(std::uint32_t message) {
     const std::uint32_t number = number_of(message);
-    if (slot_pending_[number] == 0) return true;
+    if (graph_.slot_pending(number) == 0) return true;
     const std::uint32_t edge = program_.messages[number].edge.value;
     if (size_of(number) <= room_[edge]) {
       room_[edge] -= size_of(number);
@@ -275,11 +277,11 @@ class Simulation {
   }
 
   void slot_free(std::uint32_t number) {
-    if (--slot_pending_[number] != 0) return;
+    if (--graph_.slot_pending(number) != 0) return;
     const std::uint32_t message = program_.node(MessageId(number)).value;
     if (has_arrived_[number]) return deliver(message);
     std::uint32_t& held = held_[program_.messages[number].edge.value];
-    if (held == message) push({now_, Phase::Ready, std::exchange(held, UINT32_MAX), 0});
+    if (held == message) ready_messages_.push(std::exchange(held, UINT32_MAX));
   }
 
   std::uint64_t size_of(std::uint32_t number) const {
@@ -291,34 +293,36 @@ class Simulation {
     const std::uint32_t number = number_of(message);
     ++done_;
     times_.end[message] = now_;
-    for (const Dependences::After& each : graph_.after_end(message))
+    graph_.each_after_end(message, [&](const Dependences::After& each) {
       if (!graph_.is_at_source(program_.messages[number], each.node)) release(each);
+    });
     if (!is_buffered_[number]) return;
     const std::uint32_t edge = program_.messages[number].edge.value;
     room_[edge] += size_of(number);
-    if (held_[edge] != UINT32_MAX) push({now_, Phase::Ready, std::exchange(held_[edge], UINT32_MAX), 0});
+    if (held_[edge] != UINT32_MAX) ready_messages_.push(std::exchange(held_[edge], UINT32_MAX));
   }
 
   const Program& program_;
   const std::vector<Ticks>& lengths_;
   const SimulationRules& rules_;
   const Contention& contention_;
-  const Dependences graph_;
+  Dependences graph_;
   const Sharing sharing_;
   Timeline times_;
-  std::priority_queue<Event, std::vector<Event>, Later> events_;
+  EventQueue<Event> events_;
+  /// That may begin now, the lowest first.
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_messages_;
   Ticks now_ = 0;
   std::uint32_t done_ = 0;
-  std::vector<std::uint32_t> pending_;
+  /// By job, when all setups are over; empty where there are none.
   std::vector<Ticks> ready_at_;
   std::vector<std::uint32_t> versions_;
-  std::vector<std::deque<std::uint32_t>> queues_;
+  std::vector<Line> queues_;
   std::pair<Ticks, std::uint32_t> started_in_ = {-1, UINT32_MAX};
   // By device.
   std::vector<Computing> computing_;
   std::vector<std::uint32_t> moving_;
-  // Of buffers, by message: ends that its slot still waits for, and what has become of it.
-  std::vector<std::uint32_t> slot_pending_;
+  // Of buffers, by message: what has become of it.
   std::vector<bool> has_arrived_;
   std::vector<bool> is_buffered_;
   // By edge: bytes that it would still take, and the message that waits for room.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/lanes.h"
 #include "scheduler/contention/simulate_shared.h"
 
 namespace stave {
@@ -42,9 +43,10 @@ std::vector<Ticks> makespans_of(const Program& program, const Costs& costs, cons
                                 const std::function<void(std::uint32_t)>& done) {
   const std::vector<Ticks> own = lengths_of(program, costs);
   std::vector<double> factor(program.nodes(), 1);
+  const Lanes lanes(program.table);
   for (const auto& [device, slower] : chance.stragglers)
-    std::fill(factor.begin() + program.table.first[device.value], factor.begin() + program.table.first[device.value + 1],
-              slower);
+    for (std::uint32_t n = program.table.first[device.value]; n < program.table.first[device.value + 1]; ++n)
+      if (lanes.computes(n)) factor[n] = slower;
   std::vector<Ticks> lengths(own.size());
   std::vector<Ticks> result;
   for (std::uint32_t trial = 0; trial < chance.trials; ++trial) {

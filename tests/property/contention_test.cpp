@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -244,6 +246,98 @@ TEST_CASE("without rules and contention it is the plain simulation, for every sc
     const Timeline early = simulate_shared(program, lengths_of(program, costs), costs, buffered, {});
     for (std::uint32_t n = 0; n < program.table.size(); ++n) CHECK(early.end[n] <= plain.end[n]);
   }
+}
+
+/// 1F1B on two devices, each forward 1 and backward 2.
+Program one_f_one_b(Schedule& schedule) {
+  schedule = test::schedule_of(
+      "schedule two\ndevices 2\nstages 2\nmicrobatches 4\nplace stage s on device s\n"
+      "on device d { repeat 1 - d { F(d, next) } repeat 3 + d { F(d, next) B(d, next) } repeat 1 - d { B(d, next) } }\n"
+      "cost F = 1, B = 2, message = 0\n");
+  return test::program_of(schedule, test::table_of(schedule));
+}
+
+TEST_CASE("a buffer lets a message leave before its slot is free, as far as it has room") {
+  Schedule schedule;
+  const Program program = one_f_one_b(schedule);
+  const Costs costs = costs_of(schedule);
+  std::vector<Ticks> lengths = lengths_of(program, costs);
+  // A slow receiver: its slots stay in use, and the sender waits for its own.
+  for (std::uint32_t n = program.table.first[1]; n < program.table.first[2]; ++n) lengths[n] *= 10;
+  Contention contention;
+  contention.bytes.assign(program.payloads.size() * program.edges.size(), 100);
+  const auto ends_with = [&](std::optional<std::uint64_t> bytes) {
+    SimulationRules rules;
+    rules.buffered_bytes = bytes;
+    return simulate_shared(program, lengths, costs, rules, contention);
+  };
+  const Timeline none = ends_with(std::nullopt);
+  const Timeline too_small = ends_with(99);
+  const Timeline one = ends_with(100);
+  CHECK(too_small.start == none.start);
+  std::uint32_t earlier = 0;
+  for (std::uint32_t n = program.table.size(); n < program.nodes(); ++n) {
+    CHECK(one.start[n] <= none.start[n]);
+    earlier += one.start[n] < none.start[n];
+  }
+  CHECK(earlier > 0);
+}
+
+TEST_CASE("trials: the same numbers for a seed, a straggler by its factor, quantiles by nearest rank") {
+  Schedule schedule;
+  const Program program = one_f_one_b(schedule);
+  const Costs costs = costs_of(schedule);
+  const auto run = [&](const Chance& chance) {
+    std::uint32_t done = 0;
+    const std::vector<Ticks> result = makespans_of(program, costs, {}, {}, chance, [&](std::uint32_t) { ++done; });
+    CHECK(done == chance.trials);
+    CHECK(std::is_sorted(result.begin(), result.end()));
+    return result;
+  };
+  Chance chance;
+  chance.trials = 5;
+  // (M + P - 1) (F + B) = 15.
+  CHECK(run(chance) == std::vector<Ticks>(5, 15 * costs.ticks_per_unit));
+  // Device 1 in threes and sixes, four times, between the first forward and the last backward of device 0.
+  chance.stragglers = {{DeviceId(1), 3.0}};
+  CHECK(run(chance) == std::vector<Ticks>(5, (1 + 4 * 9 + 2) * costs.ticks_per_unit));
+  chance.stragglers.clear();
+  chance.jitter = 0.1;
+  chance.trials = 50;
+  Costs fine = costs;
+  for (KindTicks& kind : fine.kinds)
+    for (Ticks& each : kind.values) each *= 1000;
+  const auto drawn = [&](std::uint64_t seed) {
+    chance.seed = seed;
+    return makespans_of(program, fine, {}, {}, chance, [](std::uint32_t) {});
+  };
+  const std::vector<Ticks> first = drawn(1);
+  CHECK(first == drawn(1));
+  CHECK(first != drawn(2));
+  CHECK(first.front() < first.back());
+  CHECK(quantile({10, 20, 30, 40}, 0.5) == 20);
+  CHECK(quantile({10, 20, 30, 40}, 0.51) == 30);
+  CHECK(quantile({10, 20, 30, 40}, 0) == 10);
+  CHECK(quantile({10, 20, 30, 40}, 1) == 40);
+}
+
+TEST_CASE("blocking devices take the 86 of 1F1B, P = 8, M = 16, message 0.2, where lanes take 77") {
+  const Schedule schedule = test::schedule_of(test::read(std::filesystem::path(STAVE_SOURCE_DIR) / "schedules/one_f_one_b.sched") +
+                                                  "\ncost message = 1/5\n",
+                                              {{"P", 8}, {"M", 16}});
+  const Program program = test::program_of(schedule, test::table_of(schedule));
+  const Costs costs = costs_of(schedule);
+  const auto makespan = [&](const Timeline& times) {
+    return *std::max_element(times.end.begin(), times.end.end());
+  };
+  SimulationRules rules;
+  rules.blocking = true;
+  const Ticks blocking = makespan(simulate_shared(program, lengths_of(program, costs), costs, rules, {}));
+  const Ticks lanes = makespan(simulate(program, costs));
+  MESSAGE("lanes " << static_cast<double>(lanes) / costs.ticks_per_unit << ", blocking "
+                   << static_cast<double>(blocking) / costs.ticks_per_unit);
+  CHECK(std::lround(static_cast<double>(lanes) / costs.ticks_per_unit) == 77);
+  CHECK(std::lround(static_cast<double>(blocking) / costs.ticks_per_unit) == 86);
 }
 
 }  // namespace

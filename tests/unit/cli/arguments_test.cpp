@@ -3,10 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 namespace stave {
 namespace {
 
-std::string failure_of(const ScheduleOptions& options, bool several = false) {
+std::string failure_of(std::vector<std::string> words, std::vector<std::string> definitions = {}, bool several = false) {
+  ScheduleOptions options;
+  options.words = std::move(words);
+  options.definitions = std::move(definitions);
   const Result<std::vector<ScheduleArgument>> result = schedule_arguments(options, several);
   return result ? "" : result.failure().message;
 }
@@ -29,18 +34,18 @@ TEST_CASE("parameters belong to the file before them, and those of -D to all") {
 }
 
 TEST_CASE("what cannot be meant is refused") {
-  CHECK(failure_of({{"P=2", "a.sched"}, {}, ""}) == "`P=2` comes before any schedule file");
-  CHECK(failure_of({{"a.sched", "b.sched"}, {}, ""}) == "one schedule file is taken, and `b.sched` is a second one");
-  CHECK(failure_of({{"a.sched", "P=2", "P=3"}, {}, ""}) == "parameter `P` is given twice");
-  CHECK(failure_of({{"a.sched", "P=2"}, {"P=3"}, ""}) == "parameter `P` is given twice");
-  CHECK(failure_of({{"a.sched"}, {"P=2", "P=3"}, ""}) == "parameter `P` is given twice");
-  CHECK(failure_of({{"a.sched", "P="}, {}, ""}) == "parameter `P` has no value");
-  CHECK(failure_of({{"a.sched"}, {"P"}, ""}) == "`P` is no NAME=VALUE");
-  CHECK(failure_of({{"-", "-"}, {}, ""}, true) == "standard input can be read once only");
+  CHECK(failure_of({"P=2", "a.sched"}) == "`P=2` comes before any schedule file");
+  CHECK(failure_of({"a.sched", "b.sched"}) == "one schedule file is taken, and `b.sched` is a second one");
+  CHECK(failure_of({"a.sched", "P=2", "P=3"}) == "parameter `P` is given twice");
+  CHECK(failure_of({"a.sched", "P=2"}, {"P=3"}) == "parameter `P` is given twice");
+  CHECK(failure_of({"a.sched"}, {"P=2", "P=3"}) == "parameter `P` is given twice");
+  CHECK(failure_of({"a.sched", "P="}) == "parameter `P` has no value");
+  CHECK(failure_of({"a.sched"}, {"P"}) == "`P` is no NAME=VALUE");
+  CHECK(failure_of({"-", "-"}, {}, true) == "standard input can be read once only");
 }
 
 TEST_CASE("a file may have an equals sign behind a slash") {
-  CHECK(failure_of({{"./a=b.sched"}, {}, ""}).empty());
+  CHECK(failure_of({"./a=b.sched"}).empty());
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // Models and clusters: published counts of parameters, operations and bytes, and the times that follow from them.
 #include "scheduler/model.h"
 
+#include <memory>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "scheduler/cluster.h"
 #include "scheduler/layer_times.h"
 #include "scheduler/layer_work.h"
+#include "scheduler/model_prices.h"
 #include "scheduler/stage_layers.h"
 #include "scheduler/toml.h"
 
@@ -51,7 +53,7 @@ constexpr double kA = 12;
 
 double kept_a_token(const std::string& head) {
   const Model model = model_of(plain(head));
-  return local_activation_bytes(model, work_of(model, model.layers[0])) / kS;
+  return local_activation_bytes(model, work_of(model, model.layers[0]), {}) / kS;
 }
 
 }  // namespace
@@ -133,7 +135,7 @@ TEST_CASE("times on a machine by hand") {
       "[device.d]\npeak = { fp16 = '1 TFLOP/s' }\nmemory = '1 GB'\nmemory_bandwidth = '1 PB/s'\nefficiency = 0.5\n"
       "[link.l]\nlatency = '1 ms'\nbandwidth = '1 MB/s'\n[[node]]\ndevice = 'd'\ncount = 4\ninside = 'l'\n");
   const Model model = model_of(plain("[parallel]\ntensor = 4"));
-  const Site site{&cluster.accelerators[0], &cluster.links[0], nullptr, nullptr};
+  const Site site{&cluster.accelerators[0], &cluster.links[0], nullptr, nullptr, {}};
   const LayerTimes times = layer_times(model, model.layers[0], microbatch_tokens(model), site);
   // A quarter of the operations at half the peak; two sums over four ranks, each 2 * 3/4 of the bytes and 6 latencies.
   const double compute = kS * kH * (24 * kH + 4 * kS) / 4 / 0.5e12;
@@ -141,6 +143,31 @@ TEST_CASE("times on a machine by hand") {
   CHECK(times.forward == doctest::Approx(compute + 2 * sum));
   CHECK(times.weight == doctest::Approx(kS * kH * 24 * kH / 4 / 0.5e12));
   CHECK(times.again == 0);
+}
+
+TEST_CASE("unlike ranks of a sequence share it by their rates, and take equally long") {
+  const Cluster cluster = cluster_of(
+      "[device.d]\npeak = { fp16 = '3 TFLOP/s' }\nmemory = '1 GB'\nmemory_bandwidth = '1 PB/s'\n"
+      "[device.e]\npeak = { fp16 = '1 TFLOP/s' }\nmemory = '2 GB'\nmemory_bandwidth = '1 PB/s'\n"
+      "[link.l]\nlatency = '0 s'\nbandwidth = '1 PB/s'\n"
+      "[[node]]\ndevice = 'd'\ncount = 3\ninside = 'l'\nnetwork = 'l'\n"
+      "[[node]]\ndevice = 'e'\ncount = 1\ninside = 'l'\nnetwork = 'l'\n");
+  const Model model = model_of(plain("[parallel]\nring = 2"));
+  const ModelPrices prices(std::make_shared<const Model>(model), std::make_shared<const Cluster>(cluster), {});
+  CHECK(prices.site(0).ranks.empty());
+  const Site mixed = prices.site(1);
+  REQUIRE(mixed.ranks.size() == 2);
+  CHECK(mixed.ranks[0].share == doctest::Approx(0.75));
+  CHECK(mixed.accelerator->name == "e");
+  CHECK(prices.smallest(1).name == "d");
+  const double work = kS * kH * (24 * kH + 4 * kS);
+  const auto forward = [&](const Site& site) {
+    return layer_times(model, model.layers[0], microbatch_tokens(model), site).forward;
+  };
+  CHECK(forward(prices.site(0)) == doctest::Approx(work / 6e12).epsilon(1e-4));
+  CHECK(forward(mixed) == doctest::Approx(work / 4e12).epsilon(1e-4));
+  const LayerWork all = work_of(model, model.layers[0]);
+  CHECK(local_activation_bytes(model, all, mixed) == doctest::Approx(1.5 * local_activation_bytes(model, all, {})));
 }
 
 TEST_CASE("efficiency lies on the line between two points over the logarithm") {

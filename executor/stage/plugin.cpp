@@ -1,0 +1,280 @@
+#include "executor/stage/plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "executor/aligned.h"
+#include "executor/stage/stave_stage.h"
+
+namespace stave {
+
+namespace {
+
+/// Of what one stage says that it needs.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+/// Of a message, in an error.
+constexpr std::size_t kMostMessage = 1000;
+
+// A loaded library with its table.
+class Library {
+ public:
+  Library(std::string path, void* handle, const stave_stage_table& table)
+      : path_(std::move(path)), handle_(handle), table_(table) {}
+  ~Library() { dlclose(handle_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  const stave_stage_table& table() const { return table_; }
+
+  /// What is said of a call that returned `code`.
+  std::string failure(const char* call, int code) const {
+    std::string result = std::string(call) + " of `" + path_ + "` failed with code " + std::to_string(code);
+    const char* const text = table_.message == nullptr ? nullptr : table_.message();
+    if (text == nullptr || *text == 0) return result;
+    return result + ": " + std::string(text, strnlen(text, kMostMessage));
+  }
+  void check(const char* call, int code) const {
+    if (code != 0) throw std::runtime_error(failure(call, code));
+  }
+
+ private:
+  std::string path_;
+  void* handle_;
+  const stave_stage_table& table_;
+};
+
+class PluginStage : public Stage {
+ public:
+  PluginStage(const Library& library, const stave_stage_shape& shape, const stave_stage_sizes& sizes,
+              std::uint32_t versions)
+      : library_(library),
+        stage_(shape.stage),
+        count_(sizes.parameters),
+        gradient_(sizes.parameters * sizeof(float)),
+        state_(sizes.state_bytes) {
+    for (std::uint32_t v = 0; v < versions; ++v) weights_.emplace_back(sizes.parameters * sizeof(float));
+    const stave_stage_memory memory = memory_of(0);
+    library.check("create", library.table().create(&shape, &memory, &self_));
+  }
+
+  ~PluginStage() override {
+    if (library_.table().destroy != nullptr) library_.table().destroy(self_);
+  }
+
+  void begin_step(std::uint64_t step) override {
+    step_ = step;
+    loss_ = 0;
+    clear();
+  }
+
+  void forward(const Part& part, const std::byte* input, std::byte* output) override {
+    const stave_stage_call call = call_of(part);
+    library_.check("forward", library_.table().forward(&call, input, output));
+  }
+
+  void recompute(const Part& part) override {
+    const stave_stage_call call = call_of(part);
+    library_.check("recompute", library_.table().recompute(&call));
+  }
+
+  void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) override {
+    const stave_stage_call call = call_of(part);
+    library_.check("input_gradient", library_.table().input_gradient(&call, gradient, output));
+  }
+
+  void weight_gradient(const Part& part) override {
+    begin_update();
+    const stave_stage_call call = call_of(part);
+    library_.check("weight_gradient", library_.table().weight_gradient(&call));
+  }
+
+  void optimizer_step(std::uint32_t from, std::uint32_t to) override {
+    begin_update();
+    stave_stage_call call = {};
+    call.memory = memory_of(from);
+    call.self = self_;
+    call.step = step_;
+    library_.check("optimizer", library_.table().optimizer(&call, weights_[to].floats()));
+    used_ = true;
+  }
+
+  void settle(std::uint32_t newest) override { std::swap(weights_[0], weights_[newest]); }
+
+  std::span<std::byte> weights(std::uint32_t version) override {
+    return {weights_[version].data(), weights_[version].size()};
+  }
+
+  GradientView gradients() override {
+    begin_update();
+    return {Element::Float32, gradient_.data(), count_};
+  }
+
+  std::vector<ParameterView> parameters() const override {
+    return {{"stage" + std::to_string(stage_), Element::Float32, weights_[0].data(), gradient_.data(), count_}};
+  }
+
+  std::vector<std::span<std::byte>> state() override { return {weights(0), {state_.data(), state_.size()}}; }
+
+  double loss() const { return loss_; }
+
+ private:
+  stave_stage_memory memory_of(std::uint32_t version) {
+    return {weights_[version].floats(), gradient_.floats(), state_.data(), &loss_};
+  }
+
+  // Valid until the next call.
+  stave_stage_call call_of(const Part& part) {
+    stashes_.assign(part.stashes.begin(), part.stashes.end());
+    return {memory_of(part.weights), self_, step_, part.microbatch, part.slice, part.begins, part.ends,
+            part.recomputed, stashes_.data(), nullptr};
+  }
+
+  void clear() {
+    if (gradient_.size() > 0) std::memset(gradient_.data(), 0, gradient_.size());
+    used_ = false;
+  }
+
+  // Gradients that an update has used are not used again.
+  void begin_update() {
+    if (used_) clear();
+  }
+
+  const Library& library_;
+  std::uint32_t stage_;
+  std::size_t count_;
+  // By version.
+  std::vector<AlignedBytes> weights_;
+  AlignedBytes gradient_;
+  AlignedBytes state_;
+  double loss_ = 0;
+  void* self_ = nullptr;
+  std::vector<void*> stashes_;
+  bool used_ = false;
+  std::uint64_t step_ = 0;
+};
+
+class PluginWorkload : public Workload {
+ public:
+  PluginWorkload(std::unique_ptr<Library> library, std::string options)
+      : library_(std::move(library)), options_(std::move(options)) {}
+
+  Result<void> configure(const Partition& partition) override {
+    if (!partition.recomputed.empty() && library_->table().recompute == nullptr)
+      return Failure{"the schedule recomputes, and the stage library has no function for it"};
+    if (!(partition == partition_)) made_.clear();
+    partition_ = partition;
+    sizes_.clear();
+    for (std::uint32_t s = 0; s < partition.stages; ++s) {
+      const stave_stage_shape shape = shape_of(s);
+      stave_stage_sizes sizes = {};
+      if (const int code = library_->table().sizes(&shape, &sizes); code != 0)
+        return Failure{library_->failure("sizes", code)};
+      if (sizes.parameters > kMostBytes / sizeof(float) ||
+          std::max({sizes.value_bytes, sizes.stash_bytes, sizes.state_bytes}) > kMostBytes)
+        return Failure{"stage " + std::to_string(s) + " of the stage library needs more than 2^40 bytes for one thing"};
+      if (s > 0 && sizes.value_bytes != sizes_[0].value_bytes)
+        return Failure{"stage " + std::to_string(s) + " of the stage library hands on " +
+                       std::to_string(sizes.value_bytes) + " bytes, stage 0 " + std::to_string(sizes_[0].value_bytes)};
+      sizes_.push_back(sizes);
+    }
+    return {};
+  }
+
+  void create() override {
+    if (!made_.empty()) return;
+    std::vector<std::vector<std::unique_ptr<PluginStage>>> made(partition_.stages);
+    for (std::uint32_t s = 0; s < partition_.stages; ++s)
+      for (DeviceId d : partition_.devices[StageId(s)])
+        made[s].push_back(partition_.is_here(d)
+                              ? std::make_unique<PluginStage>(*library_, shape_of(s), sizes_[s], partition_.kept_of(StageId(s)))
+                              : nullptr);
+    made_ = std::move(made);
+  }
+
+  Stage* stage(StageId s, std::uint32_t replica) override {
+    return replica < made_[s.value].size() ? made_[s.value][replica].get() : nullptr;
+  }
+  std::size_t payload_bytes(std::string_view payload, std::uint32_t, std::uint32_t) const override {
+    return payload_bytes(payload);
+  }
+  std::size_t payload_bytes(std::string_view payload) const override {
+    if (payload == "activation" || payload == "gradient") return sizes_.empty() ? 0 : sizes_[0].value_bytes;
+    if (payload != "weights") return 0;
+    std::uint64_t most = 0;
+    for (const stave_stage_sizes& each : sizes_) most = std::max(most, each.parameters);
+    return most * sizeof(float);
+  }
+  std::size_t stash_bytes(StageId s) const override { return sizes_[s.value].stash_bytes; }
+  std::uint64_t parameter_bytes() const override {
+    std::uint64_t sum = 0;
+    for (std::uint32_t s = 0; s < sizes_.size(); ++s) {
+      const std::uint64_t weights = sizes_[s].parameters * sizeof(float);
+      sum += partition_.replicas_here(StageId(s)) * (weights * (1 + partition_.kept_of(StageId(s))) + sizes_[s].state_bytes);
+    }
+    return sum;
+  }
+  double loss() const override {
+    double sum = 0;
+    for (const auto& replicas : made_)
+      for (const std::unique_ptr<PluginStage>& stage : replicas)
+        if (stage != nullptr) sum += stage->loss();
+    return sum;
+  }
+
+ private:
+  stave_stage_shape shape_of(std::uint32_t s) const {
+    return {s, partition_.stages, partition_.microbatches, partition_.slices,
+            partition_.begins_some(StageId(s)), partition_.ends_some(StageId(s)), options_.c_str()};
+  }
+
+  // Before the stages, which call it when they go.
+  std::unique_ptr<Library> library_;
+  std::string options_;
+  Partition partition_;
+  // By stage.
+  std::vector<stave_stage_sizes> sizes_;
+  // By stage and replica.
+  std::vector<std::vector<std::unique_ptr<PluginStage>>> made_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Workload>> load_stage(const std::string& path, const std::string& options) {
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* const why = dlerror();
+    return Failure{"the stage library `" + path + "` cannot be loaded: " + (why == nullptr ? "no reason given" : why)};
+  }
+  const auto refused = [&](const std::string& why) {
+    dlclose(handle);
+    return Failure{"`" + path + "` is no stage library: " + why};
+  };
+  const auto function = reinterpret_cast<stave_stage_function>(dlsym(handle, STAVE_STAGE_SYMBOL));
+  if (function == nullptr) return refused("it does not export `" STAVE_STAGE_SYMBOL "`");
+  const stave_stage_table* const table = function();
+  if (table == nullptr) return refused("`" STAVE_STAGE_SYMBOL "` gives no table");
+  if (table->version != STAVE_STAGE_VERSION)
+    return refused("it has version " + std::to_string(table->version) + " of the interface, and this program " +
+                   std::to_string(STAVE_STAGE_VERSION));
+  if (table->size < sizeof(stave_stage_table))
+    return refused("its table has " + std::to_string(table->size) + " bytes, and must have " +
+                   std::to_string(sizeof(stave_stage_table)));
+  const std::pair<const char*, bool> needed[] = {{"sizes", table->sizes != nullptr},
+                                                 {"create", table->create != nullptr},
+                                                 {"forward", table->forward != nullptr},
+                                                 {"input_gradient", table->input_gradient != nullptr},
+                                                 {"weight_gradient", table->weight_gradient != nullptr},
+                                                 {"optimizer", table->optimizer != nullptr}};
+  for (const auto& [name, is_there] : needed)
+    if (!is_there) return refused(std::string("its table has no `") + name + "`");
+  return std::unique_ptr<Workload>(
+      std::make_unique<PluginWorkload>(std::make_unique<Library>(path, handle, *table), options));
+}
+
+}  // namespace stave
