@@ -6,10 +6,12 @@ set(STAVE_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undef
 
 add_library(stave_options INTERFACE)
 target_include_directories(stave_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(stave_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict
-                                               $<$<BOOL:${STAVE_WARNINGS_AS_ERRORS}>:-Werror>)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict
+             $<$<BOOL:${STAVE_WARNINGS_AS_ERRORS}>:-Werror>)
+# What nvcc takes are options of its own.
+target_compile_options(stave_options INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:${warnings}>")
 if(STAVE_SANITIZE)
-  target_compile_options(stave_options INTERFACE -fsanitize=${STAVE_SANITIZE} -fno-omit-frame-pointer
-                                                 -fno-sanitize-recover=all)
+  target_compile_options(stave_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${STAVE_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   target_link_options(stave_options INTERFACE -fsanitize=${STAVE_SANITIZE})
 endif()

@@ -1,10 +1,16 @@
 #include "executor/buffers.h"
 
+#include "executor/aligned.h"
+
 namespace stave {
 
 DeviceBuffers::DeviceBuffers(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,
-                             std::size_t stash_bytes)
-    : stash_stride_(round_up(stash_bytes)), stashes_(stash_stride_ * slots.stash) {
+                             std::size_t stash_bytes, Memory& memory)
+    : stash_stride_(round_up(stash_bytes)),
+      slots_(memory, lay_out(slots, payload_bytes)),
+      stashes_(memory, stash_stride_ * slots.stash) {}
+
+std::size_t DeviceBuffers::lay_out(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes) {
   std::size_t offset = 0;
   std::size_t first = 0;
   for (std::size_t payload = 0; payload < slots.by_payload.size(); ++payload) {
@@ -14,8 +20,8 @@ DeviceBuffers::DeviceBuffers(const Program::Slots& slots, const std::vector<std:
     offset += strides_.back() * slots.by_payload[payload];
     first += slots.by_payload[payload];
   }
-  memory_ = AlignedBytes(offset);
   envelopes_.resize(first);
+  return offset;
 }
 
 double DeviceBuffers::bytes(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,

@@ -7,22 +7,23 @@
 
 #include "core/ids.h"
 #include "core/program.h"
-#include "executor/aligned.h"
 #include "executor/envelope.h"
+#include "executor/memory.h"
 
 namespace stave {
 
 class DeviceBuffers {
  public:
-  /// Shape: payload_bytes[i] for every payload of the program. Throws std::bad_alloc.
-  DeviceBuffers(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes, std::size_t stash_bytes);
+  /// Shape: payload_bytes[i] for every payload of the program. `memory` must outlive them. Throws std::bad_alloc.
+  DeviceBuffers(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes, std::size_t stash_bytes,
+                Memory& memory = host_memory());
 
   /// Bytes such buffers take, as a real number: it may exceed any integer.
   static double bytes(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,
                       std::size_t stash_bytes);
 
   std::byte* slot(std::uint16_t payload, std::uint32_t slot) const {
-    return memory_.data() + offsets_[payload] + slot * strides_[payload];
+    return slots_.data() + offsets_[payload] + slot * strides_[payload];
   }
   Envelope& envelope(std::uint16_t payload, std::uint32_t slot) { return envelopes_[firsts_[payload] + slot]; }
   std::byte* stash(std::uint32_t slot) const { return stashes_.data() + slot * stash_stride_; }
@@ -32,9 +33,12 @@ class DeviceBuffers {
   std::vector<std::size_t> offsets_;
   std::vector<std::size_t> firsts_;
   std::vector<Envelope> envelopes_;
-  AlignedBytes memory_;
   std::size_t stash_stride_;
-  AlignedBytes stashes_;
+  MemoryBlock slots_;
+  MemoryBlock stashes_;
+
+  // Notes where every slot lies; the bytes of all.
+  std::size_t lay_out(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes);
 };
 
 }  // namespace stave

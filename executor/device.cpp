@@ -1,7 +1,6 @@
 #include "executor/device.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/operations.h"
 
@@ -26,13 +25,14 @@ std::size_t Device::stash_bytes(const Plan& plan, const Workload& workload, Devi
 }
 
 Device::Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
-               const std::vector<std::size_t>& payload_bytes)
+               const std::vector<std::size_t>& payload_bytes, Memory& memory)
     : id_(id),
       program_(program),
       plan_(plan),
       workload_(workload),
       stages_(plan.model.stages, nullptr),
-      buffers_(program.slots[id], payload_bytes, stash_bytes(plan, workload, id)),
+      memory_(memory),
+      buffers_(program.slots[id], payload_bytes, stash_bytes(plan, workload, id), memory),
       stashes_(plan.model.slices) {
   for (std::uint32_t s = 0; s < plan.model.stages; ++s) {
     const std::uint32_t replica = replica_on(plan.model, StageId(s), id);
@@ -59,7 +59,7 @@ void Device::take_weights(std::uint32_t position) {
     const SlotUse& use = program_.reads.items[i];
     if (use.payload != plan_.weights || program_.table.ops.stage(plan_.expected[i]) != s) continue;
     const std::span<std::byte> mine = stages_[s]->weights(plan_.weights_slot[position]);
-    std::memcpy(mine.data(), buffers_.slot(use.payload, use.slot), mine.size());
+    memory_.copy(mine.data(), buffers_.slot(use.payload, use.slot), mine.size());
   }
 }
 
@@ -69,7 +69,7 @@ void Device::hand_on_weights(std::uint32_t position) {
   for (const SlotUse& use : program_.writes[position]) {
     if (use.payload != plan_.weights) continue;
     const std::span<std::byte> mine = stages_[s]->weights(plan_.weights_slot[position]);
-    std::memcpy(buffers_.slot(use.payload, use.slot), mine.data(), mine.size());
+    memory_.copy(buffers_.slot(use.payload, use.slot), mine.data(), mine.size());
   }
 }
 
@@ -146,8 +146,8 @@ std::string Device::compute(std::uint32_t position) {
   const auto spread = [&](std::uint16_t payload, const std::byte* made) {
     for (const SlotUse& use : program_.writes[position])
       if (payload != 0 && use.payload == payload && buffers_.slot(payload, use.slot) != made)
-        std::memcpy(buffers_.slot(payload, use.slot), made,
-                    workload_.payload_bytes(program_.payloads[payload], part.microbatch, part.slice));
+        memory_.copy(buffers_.slot(payload, use.slot), made,
+                     workload_.payload_bytes(program_.payloads[payload], part.microbatch, part.slice));
   };
   const auto run_part = [&](Operation operation) {
     switch (operation) {

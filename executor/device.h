@@ -15,9 +15,9 @@ namespace stave {
 class Device {
  public:
   /// Shape: payload_bytes[i] for every payload, the greatest of its messages. `program`, `plan` and `workload` must
-  /// outlive it. Throws std::bad_alloc.
+  /// outlive it, and so must `memory`, where its buffers lie. Throws std::bad_alloc.
   Device(const Program& program, const Plan& plan, Workload& workload, DeviceId id,
-         const std::vector<std::size_t>& payload_bytes);
+         const std::vector<std::size_t>& payload_bytes, Memory& memory = host_memory());
 
   /// Size of the largest stash of a device's stages.
   static std::size_t stash_bytes(const Plan& plan, const Workload& workload, DeviceId id);
@@ -46,6 +46,7 @@ class Device {
   Workload& workload_;
   /// Shape: stages; null where it has none.
   std::vector<Stage*> stages_;
+  Memory& memory_;
   DeviceBuffers buffers_;
   /// Stashes of the slices that the op under way may touch.
   std::vector<std::byte*> stashes_;

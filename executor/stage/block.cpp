@@ -7,74 +7,11 @@
 #include "executor/aligned.h"
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/matmul.h"
+#include "executor/stage/block_stash.h"
 
 namespace stave {
 
 namespace {
-
-constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
-
-// Where things lie in a block's stash. Gradients take the place of what their computation used up: that of qkv replaces
-// qkv, that of the widened values before gelu replaces those.
-struct Stash {
-  float* normal1;
-  float* inverse1;
-  float* in1;
-  float* qkv;
-  float* probabilities;
-  float* context;
-  float* normal2;
-  float* inverse2;
-  float* in2;
-  float* wide;
-  float* gelu;
-  float* d_middle;
-  float* d_out;
-  // Sums of this microbatch, in the order of the parameters.
-  float* d_norm1_gain;
-  float* d_norm1_bias;
-  float* d_attention_bias;
-  float* d_projection_bias;
-  float* d_norm2_gain;
-  float* d_norm2_bias;
-  float* d_widen_bias;
-  float* d_narrow_bias;
-  // What later slices have added to the gradients of keys and values: 2 d a token, keys first.
-  float* d_later;
-  std::size_t floats = 0;
-
-  Stash(const BlockShape& s, float* base) {
-    const std::size_t n = s.tokens();
-    const std::size_t d = s.width;
-    const auto take = [&](std::size_t count) {
-      float* at = base == nullptr ? nullptr : base + floats;
-      floats += round_up(count, kFloatsPerLine);
-      return at;
-    };
-    normal1 = take(n * d);
-    inverse1 = take(n);
-    in1 = take(n * d);
-    qkv = take(n * 3 * d);
-    probabilities = take(s.rows * s.heads * s.sequence * s.context());
-    context = take(n * d);
-    normal2 = take(n * d);
-    inverse2 = take(n);
-    in2 = take(n * d);
-    wide = take(n * 4 * d);
-    gelu = take(n * 4 * d);
-    d_middle = take(n * d);
-    d_out = take(n * d);
-    d_norm1_gain = take(d);
-    d_norm1_bias = take(d);
-    d_attention_bias = take(3 * d);
-    d_projection_bias = take(d);
-    d_norm2_gain = take(d);
-    d_norm2_bias = take(d);
-    d_widen_bias = take(4 * d);
-    d_narrow_bias = take(d);
-    d_later = take(s.has_later ? n * 2 * d : 0);
-  }
-};
 
 constexpr bool has(std::uint8_t frozen, Group group) { return (frozen >> static_cast<unsigned>(group) & 1u) != 0; }
 
@@ -118,7 +55,7 @@ struct Keys {
 std::vector<Keys> keys_of(std::span<const EarlierSlice> earlier) {
   std::vector<Keys> result;
   for (const EarlierSlice& each : earlier) {
-    const Stash at(each.shape, each.stash);
+    const BlockStash at(each.shape, each.stash);
     result.push_back({at.qkv, at.d_later, each.shape.sequence, each.shape.before});
   }
   return result;
@@ -217,7 +154,7 @@ void attention_gradient(const BlockShape& s, std::span<const EarlierSlice> earli
 
 }  // namespace
 
-std::size_t block_stash_floats(const BlockShape& shape) { return Stash(shape, nullptr).floats; }
+std::size_t block_stash_floats(const BlockShape& shape) { return BlockStash(shape, nullptr).floats; }
 
 std::size_t block_scratch_floats(const BlockShape& s) {
   const std::size_t attention = round_up(s.sequence * s.context(), kFloatsPerLine) + s.sequence * s.head_width();
@@ -228,7 +165,7 @@ void block_forward(const BlockShape& shape, const BlockParameters& p, const floa
                    std::span<const EarlierSlice> earlier, bool again, float* x, float* stash) {
   const std::size_t n = shape.tokens();
   const std::size_t d = shape.width;
-  const Stash at(shape, stash);
+  const BlockStash at(shape, stash);
   if (shape.has_later && !again) std::memset(at.d_later, 0, n * 2 * d * sizeof(float));
   layer_norm(x, values + p.norm1.gain.offset, values + p.norm1.bias.offset, n, d, at.normal1, at.inverse1, at.in1);
   linear(p.attention, values, at.in1, n, 0, at.qkv);
@@ -241,7 +178,7 @@ void block_forward(const BlockShape& shape, const BlockParameters& p, const floa
 }
 
 void block_forget(const BlockShape& shape, float* stash) {
-  const Stash at(shape, stash);
+  const BlockStash at(shape, stash);
   const std::size_t d = shape.width;
   float* end = stash + at.floats;
   // All bits set are not a number, and so is what is computed from it.
@@ -262,7 +199,7 @@ void block_input_gradient(const BlockShape& shape, const BlockParameters& p, con
                           float* scratch) {
   const std::size_t n = shape.tokens();
   const std::size_t d = shape.width;
-  const Stash at(shape, stash);
+  const BlockStash at(shape, stash);
   float* wide = scratch;
   float* narrow = scratch + n * 4 * d;
   float* attention = scratch + round_up(n * 5 * d, kFloatsPerLine);
@@ -293,7 +230,7 @@ void block_input_gradient(const BlockShape& shape, const BlockParameters& p, con
 void block_weight_gradient(const BlockShape& shape, const BlockParameters& p, std::uint8_t frozen, float* gradients,
                            const float* stash) {
   const std::size_t n = shape.tokens();
-  const Stash at(shape, const_cast<float*>(stash));
+  const BlockStash at(shape, const_cast<float*>(stash));
   const auto add_sum = [&](const Tensor& t, const float* sum) { add(gradients + t.offset, sum, t.count()); };
   if (!has(frozen, Group::Attention)) {
     linear_weight_gradient(p.attention.weight, at.in1, at.qkv, n, gradients);

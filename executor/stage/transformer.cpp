@@ -54,9 +54,8 @@ Result<void> Transformer::configure(const Partition& partition) {
   return {};
 }
 
-void Transformer::create() {
+void Transformer::make_stages(const Make& make) {
   if (!made_.empty()) return;
-  use_one_thread();
   made_.resize(partition_.stages);
   for (std::uint32_t s = 0; s < partition_.stages; ++s) {
     std::vector<FrozenGroups> frozen;
@@ -64,11 +63,30 @@ void Transformer::create() {
       frozen.push_back(
           freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block_[s + 1] - first_block_[s]));
     for (DeviceId d : partition_.devices[StageId(s)])
-      made_[s].push_back(partition_.is_here(d) ? std::make_unique<TransformerStage>(config_, layout(StageId(s)), spans_,
-                                                                                    corpus_,
-                                                                                    partition_.kept_of(StageId(s)), frozen)
-                                               : nullptr);
+      made_[s].push_back(partition_.is_here(d) ? make(StageId(s), d, frozen) : nullptr);
   }
+}
+
+void Transformer::warm_up(StageId s, Stage& stage, std::byte* value, std::span<std::byte* const> stashes) const {
+  Part part;
+  part.begins = partition_.begins_some(s);
+  part.ends = partition_.ends_some(s);
+  part.stashes = stashes;
+  stage.begin_step(0);
+  for (part.slice = 0; part.slice < partition_.slices_of(0); ++part.slice) stage.forward(part, value, nullptr);
+  while (part.slice-- > 0) {
+    stage.input_gradient(part, value, nullptr);
+    stage.weight_gradient(part);
+  }
+}
+
+void Transformer::create() {
+  if (!made_.empty()) return;
+  use_one_thread();
+  make_stages([&](StageId s, DeviceId, std::vector<FrozenGroups> frozen) {
+    return std::make_unique<TransformerStage>(config_, layout(s), spans_, corpus_, partition_.kept_of(s),
+                                              std::move(frozen));
+  });
   // oneDNN compiles its kernels at their first call, which would count as part of the first op of each kind.
   const AlignedBytes value(payload_bytes("activation"));
   const std::vector<StageId>& route = partition_.route(0);
@@ -78,22 +96,16 @@ void Transformer::create() {
       warmed.push_back(s);
   for (StageId s : warmed) {
     const auto made = std::ranges::find_if(made_[s.value], [](const auto& stage) { return stage != nullptr; });
-    TransformerStage& stage = **made;
     std::vector<AlignedBytes> memory;
     std::vector<std::byte*> stashes;
     for (std::uint32_t q = 0; q < partition_.slices_of(0); ++q)
       stashes.push_back(memory.emplace_back(stash_bytes(s)).data());
-    Part part;
-    part.begins = s == route.front();
-    part.ends = s == route.back();
-    part.stashes = stashes;
-    stage.begin_step(0);
-    for (part.slice = 0; part.slice < partition_.slices_of(0); ++part.slice) stage.forward(part, value.data(), nullptr);
-    while (part.slice-- > 0) {
-      stage.input_gradient(part, value.data(), nullptr);
-      stage.weight_gradient(part);
-    }
+    warm_up(s, **made, value.data(), stashes);
   }
+}
+
+std::size_t Transformer::scratch_bytes(const StageLayout& of) const {
+  return of.scratch_floats(*spans_) * sizeof(float);
 }
 
 Stage* Transformer::stage(StageId s, std::uint32_t replica) {
@@ -128,7 +140,7 @@ std::uint64_t Transformer::parameter_bytes() const {
     const StageLayout mine = layout(StageId(s));
     // Versions of the values, gradients and two moments.
     const std::size_t arenas = 3 + std::size_t{partition_.kept_of(StageId(s))};
-    const std::size_t one = (arenas * mine.floats + mine.scratch_floats(*spans_)) * sizeof(float);
+    const std::size_t one = arenas * mine.floats * sizeof(float) + scratch_bytes(mine);
     sum += one * partition_.replicas_here(StageId(s));
   }
   return sum;
@@ -139,7 +151,7 @@ std::uint64_t Transformer::tokens_per_step() const { return std::uint64_t{config
 double Transformer::loss() const {
   std::vector<double> sums(static_cast<std::size_t>(partition_.microbatches) * partition_.slices, 0);
   for (const auto& replicas : made_)
-    for (const std::unique_ptr<TransformerStage>& stage : replicas)
+    for (const std::unique_ptr<LanguageStage>& stage : replicas)
       if (stage != nullptr) stage->add_losses(sums);
   double sum = 0;
   for (double each : sums) sum += each;

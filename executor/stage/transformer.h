@@ -1,8 +1,10 @@
 // The language model: a decoder-only transformer over bytes, cut into stages. The first stage holds the embeddings of
 // bytes and positions, the last one the final norm, the logits and the loss; with one stage it is both. First is where
 // some route begins, last where some route ends: by routes that never meet, models are trained side by side.
+// Here its stages compute on the CPU; executor/cuda/transformer.h makes those of a GPU.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,7 +17,7 @@
 
 namespace stave {
 
-class TransformerStage;
+class LanguageStage;
 struct StageLayout;
 
 class Transformer : public Workload {
@@ -39,19 +41,30 @@ class Transformer : public Workload {
   /// The ratio really frozen, rounded to parameter groups.
   double frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const;
 
- private:
+ protected:
+  using Make = std::function<std::unique_ptr<LanguageStage>(StageId, DeviceId, std::vector<FrozenGroups>)>;
+  /// Makes every stage that is here, unless that is done.
+  void make_stages(const Make& make);
+  /// The first microbatch of step 0 forwards and backwards through a stage, and all that the stage ever does in a pass.
+  /// `value`, of the greatest size, is input and gradient; there must be a stash for each of its slices.
+  void warm_up(StageId s, Stage& stage, std::byte* value, std::span<std::byte* const> stashes) const;
   StageLayout layout(StageId s) const;
-  std::size_t value_bytes(const TokenSpan& span) const;
+  /// Of a stage, for the longest part.
+  virtual std::size_t scratch_bytes(const StageLayout& layout) const;
 
-  ModelConfig config_;
-  std::shared_ptr<const Corpus> corpus_;
-  FreezeRatios freeze_;
+  const ModelConfig config_;
+  const std::shared_ptr<const Corpus> corpus_;
   Partition partition_;
   std::shared_ptr<const TokenSpans> spans_;
+
+ private:
+  std::size_t value_bytes(const TokenSpan& span) const;
+
+  FreezeRatios freeze_;
   // Shape: stages + 1; the last is the number of blocks.
   std::vector<std::size_t> first_block_ = {0};
   // By stage and replica.
-  std::vector<std::vector<std::unique_ptr<TransformerStage>>> made_;
+  std::vector<std::vector<std::unique_ptr<LanguageStage>>> made_;
 };
 
 }  // namespace stave

@@ -1,147 +1,11 @@
 #include "executor/stage/transformer_stage.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <numbers>
 
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/matmul.h"
-#include "executor/random.h"
 
 namespace stave {
-
-namespace {
-
-constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
-constexpr double kDeviation = 0.02;
-// Larger, so that what a byte is outweighs at first what the blocks add to it. Found by trial: 150 steps learn more.
-constexpr double kByteDeviation = 0.2;
-
-// The same numbers for a tensor whatever stage it lies on.
-void fill(const StageLayout::Named& named, std::uint64_t seed, float* values) {
-  RandomStream random(mix(seed, hash_text(named.name)));
-  for (std::size_t i = 0; i < named.tensor.count(); ++i) {
-    if (named.deviation == 0) {
-      values[i] = named.constant;
-      continue;
-    }
-    // Box and Muller.
-    const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-    values[i] = static_cast<float>(named.deviation * radius * std::cos(2 * std::numbers::pi * random.uniform()));
-  }
-}
-
-}  // namespace
-
-StageLayout::StageLayout(const ModelConfig& config, std::size_t first, std::size_t last, std::size_t all_blocks,
-                         bool first_stage, bool last_stage, bool keeps)
-    : rows(config.rows),
-      width(config.width),
-      heads(config.heads),
-      is_first(first_stage),
-      is_last(last_stage),
-      keeps_input(keeps) {
-  const std::size_t d = config.width;
-  const auto take = [&](std::string name, std::size_t inputs, std::size_t columns, double deviation, float constant) {
-    const Tensor tensor{floats, inputs, columns};
-    floats += round_up(tensor.count(), kFloatsPerLine);
-    tensors.push_back({std::move(name), tensor, deviation, constant});
-    return tensor;
-  };
-  const auto norm = [&](const std::string& name) {
-    BlockParameters::Norm result;
-    result.gain = take(name + ".gain", 1, d, 0, 1);
-    result.bias = take(name + ".bias", 1, d, 0, 0);
-    return result;
-  };
-  const auto linear = [&](const std::string& name, std::size_t inputs, std::size_t outputs, double deviation) {
-    BlockParameters::Linear result;
-    result.weight = take(name + ".weight", inputs, outputs, deviation, 0);
-    result.bias = take(name + ".bias", 1, outputs, 0, 0);
-    return result;
-  };
-  if (is_first) {
-    bytes = take("embedding.bytes", kClasses, d, kByteDeviation, 0);
-    positions = take("embedding.positions", config.sequence, d, kDeviation, 0);
-  }
-  // What is added to the residual stream starts small, so that its sum over the blocks does not grow with their number.
-  const double residual = kDeviation / std::sqrt(2.0 * static_cast<double>(all_blocks));
-  for (std::size_t b = first; b < last; ++b) {
-    const std::string name = "block" + std::to_string(b);
-    BlockParameters p;
-    p.norm1 = norm(name + ".norm1");
-    p.attention = linear(name + ".attention", d, 3 * d, kDeviation);
-    p.projection = linear(name + ".projection", d, d, residual);
-    p.norm2 = norm(name + ".norm2");
-    p.widen = linear(name + ".widen", d, 4 * d, kDeviation);
-    p.narrow = linear(name + ".narrow", 4 * d, d, residual);
-    blocks.push_back(p);
-  }
-  if (is_last) {
-    final_norm = norm("final_norm");
-    head = take("head.weight", d, kClasses, kDeviation, 0);
-  }
-}
-
-std::size_t StageLayout::parameters() const {
-  std::size_t sum = 0;
-  for (const Named& named : tensors) sum += named.tensor.count();
-  return sum;
-}
-
-BlockShape StageLayout::shape(const TokenSpan& span) const {
-  return {rows, span.count, width, heads, span.first, span.has_later};
-}
-
-// What a stage keeps of a part beside the stashes of its blocks.
-struct StageEnds {
-  float* input;
-  float* d_embedded;
-  float* normal;
-  float* inverse;
-  float* in;
-  float* d_logits;
-  float* d_gain;
-  float* d_bias;
-  std::size_t floats = 0;
-
-  StageEnds(const StageLayout& layout, const BlockShape& shape, float* base) {
-    const std::size_t n = shape.tokens();
-    const std::size_t d = layout.width;
-    floats = layout.blocks.size() * block_stash_floats(shape);
-    const auto take = [&](bool present, std::size_t count) -> float* {
-      if (!present) return nullptr;
-      float* at = base == nullptr ? nullptr : base + floats;
-      floats += round_up(count, kFloatsPerLine);
-      return at;
-    };
-    input = take(layout.keeps_input, n * d);
-    d_embedded = take(layout.is_first, n * d);
-    normal = take(layout.is_last, n * d);
-    inverse = take(layout.is_last, n);
-    in = take(layout.is_last, n * d);
-    d_logits = take(layout.is_last, n * kClasses);
-    d_gain = take(layout.is_last, d);
-    d_bias = take(layout.is_last, d);
-  }
-};
-
-std::size_t StageLayout::stash_floats(const TokenSpans& spans) const {
-  std::size_t most = 0;
-  for (const TokenSpan& span : spans.different()) most = std::max(most, StageEnds(*this, shape(span), nullptr).floats);
-  return most;
-}
-
-std::size_t StageLayout::scratch_floats(const TokenSpans& spans) const {
-  // The residual stream, the gradient of the last norm's output, and what a block needs.
-  std::size_t most = 0;
-  for (const TokenSpan& span : spans.different()) {
-    const BlockShape s = shape(span);
-    most = std::max(most, 2 * round_up(s.tokens() * s.width, kFloatsPerLine) + block_scratch_floats(s));
-  }
-  return most;
-}
 
 TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout,
                                    std::shared_ptr<const TokenSpans> spans, std::shared_ptr<const Corpus> corpus,
@@ -157,8 +21,7 @@ TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout
       scratch_(layout_.scratch_floats(*spans_) * sizeof(float)),
       losses_(layout_.is_last ? frozen_.size() * spans_->slices() : 0, 0) {
   for (std::uint32_t v = 0; v < versions; ++v) values_.emplace_back(layout_.floats * sizeof(float));
-  for (const StageLayout::Named& named : layout_.tensors)
-    fill(named, config_.seed, values_[0].floats() + named.tensor.offset);
+  layout_.fill(config_.seed, values_[0].floats());
 }
 
 void TransformerStage::begin_step(std::uint64_t step) {

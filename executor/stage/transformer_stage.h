@@ -1,62 +1,18 @@
-// One stage of the language model: its parameters, their layout, and the calls of Stage. How a model is cut into stages
-// is in transformer.cpp, what a block computes in block.cpp.
+// One stage of the language model on a CPU: its parameters and the calls of Stage. Where they lie is in stage_layout.h,
+// how a model is cut into stages in transformer.cpp, what a block computes in block.cpp.
 #pragma once
 
 #include <memory>
 
 #include "executor/aligned.h"
 #include "executor/data.h"
-#include "executor/stage/block.h"
-#include "executor/stage/config.h"
-#include "executor/stage/stage.h"
+#include "executor/stage/language_stage.h"
+#include "executor/stage/stage_layout.h"
 #include "executor/stage/token_spans.h"
 
 namespace stave {
 
-/// Values of a byte.
-inline constexpr std::size_t kClasses = 256;
-
-/// Which parameters a stage has and where they lie in its arena.
-struct StageLayout {
-  struct Named {
-    std::string name;
-    Tensor tensor;
-    /// Standard deviation at the start; 0 for a constant.
-    double deviation = 0;
-    float constant = 0;
-  };
-
-  std::size_t rows = 0;
-  std::size_t width = 0;
-  std::size_t heads = 0;
-  /// Some route begins at the stage, or ends there.
-  bool is_first = false;
-  bool is_last = false;
-  /// Some part of it keeps its input, to be recomputed.
-  bool keeps_input = false;
-  std::vector<BlockParameters> blocks;
-  Tensor bytes;
-  Tensor positions;
-  BlockParameters::Norm final_norm;
-  Tensor head;
-  std::vector<Named> tensors;
-  /// Length of the arena, each tensor beginning on a cache line.
-  std::size_t floats = 0;
-
-  /// Blocks `first` .. `last` - 1 of a model with `all_blocks`.
-  StageLayout(const ModelConfig& config, std::size_t first, std::size_t last, std::size_t all_blocks, bool is_first,
-              bool is_last, bool keeps_input);
-  std::size_t parameters() const;
-  BlockShape shape(const TokenSpan& span) const;
-  /// Of the greatest of the spans.
-  std::size_t stash_floats(const TokenSpans& spans) const;
-  std::size_t scratch_floats(const TokenSpans& spans) const;
-};
-
-/// Where a stage keeps in a stash what is not a block's.
-struct StageEnds;
-
-class TransformerStage : public Stage {
+class TransformerStage : public LanguageStage {
  public:
   /// Keeps up to `versions` versions of its weights. Shape: frozen[m] for every microbatch.
   TransformerStage(const ModelConfig& config, StageLayout layout, std::shared_ptr<const TokenSpans> spans,
@@ -75,8 +31,7 @@ class TransformerStage : public Stage {
   std::vector<ParameterView> parameters() const override;
   std::vector<std::span<std::byte>> state() override;
 
-  /// Adds the loss of every part that ended here to sums[microbatch * slices + slice].
-  void add_losses(std::vector<double>& sums) const;
+  void add_losses(std::vector<double>& sums) const override;
 
  private:
   const float* values(const Part& part) const { return values_[part.weights].floats(); }

@@ -1,0 +1,166 @@
+#include "executor/cuda/communicators.h"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace stave {
+
+namespace {
+
+// Few, as each takes a multiprocessor from computing while a transfer waits.
+constexpr int kMostBlocks = 4;
+static_assert(sizeof(ncclUniqueId) == Communicators::kIdBytes);
+constexpr std::size_t kWarmUpBytes = 4;
+constexpr auto kPoll = std::chrono::microseconds(50);
+
+std::size_t count_messages(const Program& program, bool serial) { return serial ? 1 : program.edges.size(); }
+
+}  // namespace
+
+std::size_t Communicators::count(const Program& program, const Plan& plan, bool serial) {
+  return count_messages(program, serial) + plan.model.stages;
+}
+
+std::vector<std::byte> Communicators::make_ids(std::size_t count) {
+  std::vector<std::byte> result(count * sizeof(ncclUniqueId));
+  for (std::size_t i = 0; i < count; ++i) {
+    ncclUniqueId id;
+    if (const ncclResult_t made = ncclGetUniqueId(&id); made != ncclSuccess)
+      throw std::runtime_error(std::string("ncclGetUniqueId: ") + ncclGetErrorString(made));
+    std::memcpy(result.data() + i * sizeof id, &id, sizeof id);
+  }
+  return result;
+}
+
+Communicators::Communicators(const Program& program, const Plan& plan, bool serial, DeviceId rank)
+    : program_(program), serial_(serial), rank_(rank), first_stage_(count_messages(program, serial)) {
+  members_.resize(count(program, plan, serial));
+  if (serial) members_[0] = {nullptr, static_cast<int>(rank.value), static_cast<int>(program.table.devices())};
+  for (std::uint32_t e = 0; e < program.edges.size() && !serial; ++e) {
+    members_[e].ranks = 2;
+    if (program.edges[e].source == rank) members_[e].rank = 0;
+    if (program.edges[e].target == rank) members_[e].rank = 1;
+  }
+  for (std::uint32_t s = 0; s < plan.model.stages; ++s) {
+    const std::vector<DeviceId>& devices = plan.model.devices[StageId(s)];
+    const auto at = std::ranges::find(devices, rank);
+    Member& mine = of(StageId(s));
+    mine.ranks = static_cast<int>(devices.size());
+    if (devices.size() > 1 && at != devices.end()) mine.rank = static_cast<int>(at - devices.begin());
+  }
+}
+
+Communicators::~Communicators() {
+  for (const Member& each : members_)
+    if (each.communicator != nullptr) ncclCommDestroy(each.communicator);
+}
+
+template <class Call>
+void Communicators::enqueue(const Member& member, const char* what, const Call& call) {
+  std::unique_lock lock(mutex_);
+  const auto require_whole = [&] {
+    if (aborted_) throw std::runtime_error(std::string(what) + ": aborted");
+  };
+  require_whole();
+  ncclResult_t result = call(member.communicator);
+  // One that does not block may still be at what it was asked before.
+  while (result == ncclInProgress) {
+    lock.unlock();
+    std::this_thread::sleep_for(kPoll);
+    lock.lock();
+    require_whole();
+    if (const ncclResult_t asked = ncclCommGetAsyncError(member.communicator, &result); asked != ncclSuccess)
+      result = asked;
+  }
+  if (result != ncclSuccess) throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(result));
+}
+
+void Communicators::connect(const std::vector<std::byte>& ids, std::byte* scratch,
+                            const std::function<cudaStream_t(EdgeId)>& stream,
+                            const std::function<void(cudaStream_t)>& wait) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Member& mine = members_[i];
+    if (mine.rank < 0) continue;
+    ncclUniqueId id;
+    std::memcpy(&id, ids.data() + i * sizeof id, sizeof id);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.minCTAs = 1;
+    config.maxCTAs = kMostBlocks;
+    enqueue(mine, "ncclCommInitRankConfig", [&](ncclComm_t) {
+      return ncclCommInitRankConfig(&mine.communicator, mine.ranks, id, mine.rank, &config);
+    });
+  }
+  for (std::uint32_t e = 0; e < program_.edges.size(); ++e) {
+    const Edge& edge = program_.edges[e];
+    if (edge.source != rank_ && edge.target != rank_) continue;
+    const cudaStream_t lane = stream(EdgeId(e));
+    if (edge.source == rank_) {
+      send(EdgeId(e), scratch, kWarmUpBytes, lane);
+    } else {
+      receive(EdgeId(e), scratch, kWarmUpBytes, lane);
+    }
+    wait(lane);
+  }
+}
+
+int Communicators::peer(EdgeId edge, bool source) const {
+  const Edge& e = program_.edges[edge.value];
+  if (!serial_) return source ? 0 : 1;
+  return static_cast<int>((source ? e.source : e.target).value);
+}
+
+void Communicators::send(EdgeId edge, const std::byte* data, std::size_t bytes, cudaStream_t stream) {
+  Member& mine = of(edge);
+  enqueue(mine, "ncclSend", [&](ncclComm_t communicator) {
+    return ncclSend(data, bytes, ncclInt8, peer(edge, false), communicator, stream);
+  });
+}
+
+void Communicators::receive(EdgeId edge, std::byte* data, std::size_t bytes, cudaStream_t stream) {
+  Member& mine = of(edge);
+  enqueue(mine, "ncclRecv", [&](ncclComm_t communicator) {
+    return ncclRecv(data, bytes, ncclInt8, peer(edge, true), communicator, stream);
+  });
+}
+
+void Communicators::sum(StageId s, const GradientView& gradients, cudaStream_t stream) {
+  Member& mine = of(s);
+  if (mine.rank < 0 || gradients.count == 0) return;
+  const ncclDataType_t type = gradients.element == Element::Float32 ? ncclFloat32 : ncclUint64;
+  enqueue(mine, "ncclAllReduce", [&](ncclComm_t communicator) {
+    return ncclAllReduce(gradients.data, gradients.data, gradients.count, type, ncclSum, communicator, stream);
+  });
+}
+
+std::string Communicators::error() {
+  const std::scoped_lock lock(mutex_);
+  if (aborted_) return "";
+  for (const Member& each : members_) {
+    if (each.communicator == nullptr) continue;
+    ncclResult_t state = ncclSuccess;
+    ncclResult_t asked = ncclCommGetAsyncError(each.communicator, &state);
+    if (asked == ncclSuccess) asked = state;
+    if (asked != ncclSuccess && asked != ncclInProgress) return ncclGetErrorString(asked);
+  }
+  return "";
+}
+
+void Communicators::abort_all() {
+  const std::scoped_lock lock(mutex_);
+  if (aborted_) return;
+  aborted_ = true;
+  std::vector<std::thread> threads;
+  for (Member& each : members_)
+    if (each.communicator != nullptr)
+      threads.emplace_back([communicator = std::exchange(each.communicator, nullptr)] { ncclCommAbort(communicator); });
+  for (std::thread& each : threads) each.join();
+}
+
+}  // namespace stave

@@ -1,0 +1,361 @@
+#include "executor/cuda/cuda_rank.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <stdexcept>
+#include <thread>
+
+#include "executor/cuda/check.h"
+
+namespace stave {
+
+namespace {
+
+constexpr auto kPoll = std::chrono::microseconds(20);
+constexpr Ticks kDrainNs = 5'000'000'000;
+// What a message without data carries, so that it too ends after it has begun.
+constexpr std::size_t kLeastBytes = 4;
+
+void sleep_for(void* ns) {
+  const Ticks all = *static_cast<const Ticks*>(ns);
+  const timespec time{all / 1'000'000'000, all % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+Ticks elapsed(cudaEvent_t from, cudaEvent_t to) {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime");
+  return std::llround(static_cast<double>(ms) * 1e6);
+}
+
+bool is_done(cudaEvent_t event) {
+  const cudaError_t status = cudaEventQuery(event);
+  if (status == cudaErrorNotReady) return false;
+  check(status, "cudaEventQuery");
+  return true;
+}
+
+}  // namespace
+
+CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload, const CudaLanes& lanes,
+                   const RunOptions& options, const CudaOptions& cuda, DeviceId rank, LanePlan lane_plan,
+                   const std::vector<std::size_t>& payload_bytes, const std::atomic<bool>& stopped)
+    : program_(program),
+      plan_(plan),
+      workload_(workload),
+      options_(options),
+      cuda_(cuda),
+      rank_(rank),
+      stopped_(stopped),
+      lane_plan_(std::move(lane_plan)),
+      gpu_(lanes[rank.valid() ? rank : DeviceId(0)].gpu),
+      devices_(program.table.devices()) {
+  use_gpu();
+  by_lane_.resize(lane_plan_.lanes.size());
+  for (const LanePlan::Lane& lane : lane_plan_.lanes) {
+    const bool computes = lane.device.valid() && lane.computes;
+    owned_.push_back(computes ? nullptr : make_stream(lane.device.valid()));
+    streams_.push_back(computes ? lanes[lane.device].stream : owned_.back().get());
+    ends_.push_back(make_event(false));
+    if (!computes) continue;
+    memories_.push_back(std::make_unique<CudaMemory>(streams_.back(), cuda.slots_on_host));
+    devices_[lane.device.value] =
+        std::make_unique<Device>(program, plan, workload, lane.device, payload_bytes, *memories_.back());
+  }
+  scratch_memory_ = std::make_unique<CudaMemory>(streams_.front(), cuda.slots_on_host);
+  scratch_ = std::make_unique<MemoryBlock>(*scratch_memory_, kLeastBytes);
+  for (std::uint32_t i = 0; i < lane_plan_.events; ++i) events_.push_back(make_event(false));
+  begun_ = make_event(true);
+  done_ = make_event(true);
+  for (std::uint32_t i = 0; i < lane_plan_.items.size(); ++i) {
+    by_lane_[lane_plan_.items[i].lane].push_back(i);
+    if (!cuda.times) continue;
+    starts_.push_back(make_event(true));
+    stops_.push_back(make_event(true));
+  }
+  cursor_.assign(by_lane_.size(), 0);
+  make_transfers();
+  if (cuda.transport == CudaTransport::Nccl)
+    communicators_ = std::make_unique<Communicators>(program, plan, cuda.serial, rank);
+  alive_ = now_ns();
+}
+
+void CudaRank::use_gpu() const { check(cudaSetDevice(gpu_), "cudaSetDevice"); }
+
+void CudaRank::make_transfers() {
+  transfers_.resize(lane_plan_.items.size());
+  sleeps_.assign(lane_plan_.items.size(), 0);
+  for (std::uint32_t i = 0; i < lane_plan_.items.size(); ++i) {
+    const LaneItem& item = lane_plan_.items[i];
+    // What is not computed lasts its cost.
+    const bool waits = !workload_.computes() || (!program_.is_message(item.node) && plan_.work[item.node.value] == Work::Wait);
+    if (waits && !options_.cost_ns.empty()) sleeps_[i] = options_.cost_ns[item.node.value];
+    if (!program_.is_message(item.node)) continue;
+    const Message& m = program_.message(item.node);
+    const Edge& edge = program_.edges[m.edge.value];
+    Transfer& transfer = transfers_[i];
+    Device* source = devices_[edge.source.value].get();
+    Device* target = devices_[edge.target.value].get();
+    transfer.from = transfer.to = scratch_->data();
+    transfer.bytes = kLeastBytes;
+    transfer.payload = m.payload;
+    transfer.out_slot = m.out_slot;
+    transfer.in_slot = m.in_slot;
+    if (m.in_slot == UINT32_MAX) continue;
+    const OpId maker = program_.table.entries[m.producer];
+    transfer.due = (source != nullptr ? source : target)->envelope(0, maker, m.payload);
+    if (source != nullptr) transfer.source = &source->buffers();
+    if (target != nullptr) transfer.target = &target->buffers();
+    if (transfer.due.bytes == 0) continue;
+    transfer.bytes = transfer.due.bytes;
+    if (source != nullptr) transfer.from = source->buffers().slot(m.payload, m.out_slot);
+    if (target != nullptr) transfer.to = target->buffers().slot(m.payload, m.in_slot);
+  }
+}
+
+void CudaRank::connect(const std::vector<std::byte>& ids) {
+  use_gpu();
+  if (communicators_ == nullptr) return;
+  std::vector<cudaStream_t> of_edge(program_.edges.size(), nullptr);
+  for (const LaneItem& item : lane_plan_.items)
+    if (program_.is_message(item.node)) of_edge[program_.message(item.node).edge.value] = streams_[item.lane];
+  communicators_->connect(
+      ids, scratch_->data(),
+      // An edge without a message needs no lane of its own.
+      [&](EdgeId e) { return of_edge[e.value] == nullptr ? streams_.front() : of_edge[e.value]; },
+      [&](cudaStream_t stream) {
+        check(cudaEventRecord(done_.get(), stream), "cudaEventRecord");
+        wait_for(done_.get());
+      });
+}
+
+void CudaRank::begin_step(std::uint64_t step) {
+  for (const std::unique_ptr<Device>& each : devices_)
+    if (each != nullptr) each->begin_step(step);
+  wait_for_lanes();
+  check(cudaEventRecord(begun_.get(), streams_.front()), "cudaEventRecord");
+  // The clocks of host and GPU meet here: the sooner the end is seen, the closer.
+  wait_for(begun_.get(), true);
+  origin_ns_ = now_ns();
+  issued_.store(0, std::memory_order_relaxed);
+  cursor_.assign(by_lane_.size(), 0);
+}
+
+void CudaRank::run_table(std::uint64_t step) {
+  measured_ = false;
+  // What was run once is loaded and connected; only then it is captured.
+  if (cuda_.graph && warm_) {
+    if (graph_ == nullptr) capture(step);
+    alive_.store(now_ns(), std::memory_order_relaxed);
+    check(cudaGraphLaunch(graph_.get(), streams_.front()), "cudaGraphLaunch");
+  } else {
+    issue(step, false);
+    join();
+    measured_ = cuda_.times;
+  }
+  check(cudaEventRecord(done_.get(), streams_.front()), "cudaEventRecord");
+  wait_for(done_.get());
+  table_ns_ = elapsed(begun_.get(), done_.get());
+  warm_ = true;
+}
+
+// From and to the first lane, so that one stands for all.
+void CudaRank::fork() {
+  check(cudaEventRecord(ends_.front().get(), streams_.front()), "cudaEventRecord");
+  for (std::size_t lane = 1; lane < streams_.size(); ++lane)
+    check(cudaStreamWaitEvent(streams_[lane], ends_.front().get(), 0), "cudaStreamWaitEvent");
+}
+
+void CudaRank::join() {
+  for (std::size_t lane = 1; lane < streams_.size(); ++lane) {
+    check(cudaEventRecord(ends_[lane].get(), streams_[lane]), "cudaEventRecord");
+    check(cudaStreamWaitEvent(streams_.front(), ends_[lane].get(), 0), "cudaStreamWaitEvent");
+  }
+}
+
+void CudaRank::capture(std::uint64_t step) {
+  check(cudaStreamBeginCapture(streams_.front(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    fork();
+    issue(step, true);
+    join();
+  } catch (...) {
+    cudaStreamEndCapture(streams_.front(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(streams_.front(), &graph), "cudaStreamEndCapture");
+  cudaGraphExec_t made = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+  graph_.reset(made);
+}
+
+void CudaRank::issue(std::uint64_t step, bool captures) {
+  const bool times = cuda_.times && !captures;
+  for (std::uint32_t i = 0; i < lane_plan_.items.size(); ++i) {
+    const LaneItem& item = lane_plan_.items[i];
+    const cudaStream_t stream = streams_[item.lane];
+    for (std::uint32_t w = item.first_wait; w < item.end_wait; ++w)
+      check(cudaStreamWaitEvent(stream, events_[lane_plan_.waits[w]].get(), 0), "cudaStreamWaitEvent");
+    if (times) check(cudaEventRecord(starts_[i].get(), stream), "cudaEventRecord");
+    run_item(item, i, step);
+    if (times) check(cudaEventRecord(stops_[i].get(), stream), "cudaEventRecord");
+    if (item.event != LaneItem::kNone) check(cudaEventRecord(events_[item.event].get(), stream), "cudaEventRecord");
+    if (captures) continue;
+    issued_.store(i + 1, std::memory_order_release);
+    alive_.store(now_ns(), std::memory_order_relaxed);
+  }
+}
+
+void CudaRank::run_item(const LaneItem& item, std::uint32_t index, std::uint64_t step) {
+  if (sleeps_[index] > 0)
+    check(cudaLaunchHostFunc(streams_[item.lane], sleep_for, &sleeps_[index]), "cudaLaunchHostFunc");
+  if (program_.is_message(item.node)) {
+    carry(item, transfers_[index], step);
+    return;
+  }
+  const std::uint32_t position = item.node.value;
+  if (const std::string error = device(plan_.device[position]).run(position, step); !error.empty())
+    throw std::runtime_error(describe(program_, item.node) + ", step " + std::to_string(step + 1) + ": " + error);
+  if (item.action == Action::Sum)
+    sum(StageId(program_.table.ops.stage(program_.table.entries[position])), streams_[item.lane]);
+}
+
+void CudaRank::carry(const LaneItem& item, Transfer& transfer, std::uint64_t step) {
+  transfer.due.step = step;
+  if (transfer.source != nullptr) {
+    const Envelope& leaving = transfer.source->envelope(transfer.payload, transfer.out_slot);
+    const std::string error = check_envelope(program_, leaving, transfer.due, transfer.out_slot);
+    if (!error.empty())
+      throw std::runtime_error(describe(program_, item.node) + ", step " + std::to_string(step + 1) + ": " + error);
+  }
+  const cudaStream_t stream = streams_[item.lane];
+  const EdgeId edge = program_.message(item.node).edge;
+  switch (item.action) {
+    case Action::Copy:
+      if (transfer.due.bytes != 0)
+        check(cudaMemcpyAsync(transfer.to, transfer.from, transfer.bytes, cudaMemcpyDefault, stream),
+              "cudaMemcpyAsync");
+      break;
+    case Action::Send:
+      communicators_->send(edge, transfer.from, transfer.bytes, stream);
+      break;
+    case Action::Receive:
+      communicators_->receive(edge, transfer.to, transfer.bytes, stream);
+      break;
+    case Action::Op:
+    case Action::Sum:
+      break;
+  }
+  if (transfer.target != nullptr) transfer.target->envelope(transfer.payload, transfer.in_slot) = transfer.due;
+}
+
+void CudaRank::sum(StageId s, cudaStream_t stream) {
+  if (communicators_ == nullptr) {
+    cuda_.enqueue_sum(s, stream);
+    return;
+  }
+  const std::vector<DeviceId>& mine = plan_.model.devices[s];
+  const auto at = std::ranges::find(mine, rank_);
+  if (at == mine.end()) return;
+  Stage* stage = workload_.stage(s, static_cast<std::uint32_t>(at - mine.begin()));
+  communicators_->sum(s, stage->gradients(), stream);
+}
+
+void CudaRank::end_step() {
+  for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
+    if (plan_.model.devices[StageId(s)].size() < 2 || plan_.reduces_itself[s] != 0) continue;
+    sum(StageId(s), streams_.front());
+  }
+  wait_for_lanes();
+  for (const std::unique_ptr<Device>& each : devices_)
+    if (each != nullptr) each->end_step();
+  wait_for_lanes();
+}
+
+std::vector<CudaRank::Times> CudaRank::times() const {
+  std::vector<Times> result;
+  for (std::uint32_t i = 0; i < lane_plan_.items.size(); ++i) {
+    const LaneItem& item = lane_plan_.items[i];
+    // Sums that run as one end together.
+    const bool is_message = program_.is_message(item.node);
+    const std::uint32_t last = is_message ? i : lane_plan_.item_of[item.node.value];
+    result.push_back({item.node, item.action, origin_ns_ + elapsed(begun_.get(), starts_[last].get()),
+                      origin_ns_ + elapsed(begun_.get(), stops_[last].get())});
+  }
+  return result;
+}
+
+bool CudaRank::sees_progress() {
+  if (stops_.empty()) return false;
+  const std::uint32_t issued = issued_.load(std::memory_order_relaxed);
+  bool moved = false;
+  for (std::size_t lane = 0; lane < by_lane_.size(); ++lane) {
+    const std::vector<std::uint32_t>& mine = by_lane_[lane];
+    while (cursor_[lane] < mine.size() && mine[cursor_[lane]] < issued && is_done(stops_[mine[cursor_[lane]]].get())) {
+      ++cursor_[lane];
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+void CudaRank::wait_for(cudaEvent_t event, bool at_once) {
+  for (alive_.store(now_ns(), std::memory_order_relaxed); !is_done(event);) {
+    if (stopped_.load(std::memory_order_relaxed)) throw std::runtime_error("stopped");
+    if (sees_progress()) alive_.store(now_ns(), std::memory_order_relaxed);
+    if (at_once) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+  alive_.store(now_ns(), std::memory_order_relaxed);
+}
+
+void CudaRank::wait_for_lanes() {
+  for (std::size_t lane = 0; lane < streams_.size(); ++lane) {
+    check(cudaEventRecord(ends_[lane].get(), streams_[lane]), "cudaEventRecord");
+    wait_for(ends_[lane].get());
+  }
+}
+
+std::string CudaRank::positions() const {
+  std::string text;
+  const std::uint32_t issued = issued_.load(std::memory_order_acquire);
+  if (stops_.empty() || graph_ != nullptr) return "  a step's graph or its ops, whose times are not taken\n";
+  for (const std::vector<std::uint32_t>& lane : by_lane_) {
+    for (std::uint32_t i : lane) {
+      if (i < issued && cudaEventQuery(stops_[i].get()) == cudaSuccess) continue;
+      const char* action = lane_plan_.items[i].action == Action::Send      ? "the send of "
+                           : lane_plan_.items[i].action == Action::Receive ? "the receive of "
+                                                                           : "";
+      text += "  " + (rank_.valid() ? "device " + std::to_string(rank_.value) + ": " : std::string()) + action +
+              describe(program_, lane_plan_.items[i].node) + (i < issued ? "\n" : ", not yet enqueued\n");
+      break;
+    }
+  }
+  return text;
+}
+
+void CudaRank::abort_all() {
+  if (communicators_ != nullptr) communicators_->abort_all();
+}
+
+bool CudaRank::drain() {
+  const Ticks last = now_ns() + kDrainNs;
+  for (std::size_t lane = 0; lane < streams_.size(); ++lane) {
+    cudaError_t status = cudaErrorNotReady;
+    while ((status = cudaStreamQuery(streams_[lane])) == cudaErrorNotReady && now_ns() < last)
+      std::this_thread::sleep_for(kPoll);
+    if (status == cudaErrorNotReady) return false;
+  }
+  return true;
+}
+
+}  // namespace stave
