@@ -55,7 +55,7 @@ Exit profile_schedule(const ProfileArguments& arguments) {
   // A cost is that of an op of which nothing is frozen: what is left out is a share of it.
   one.built.schedule->costs.freeze.clear();
   TrainedModel model(arguments.run, one.built);
-  if (const Result<void> made = model.make(*one.built.program); !made) return fail(made.failure().message);
+  if (const Result<void> made = model.make(*one.built.program, nullptr); !made) return fail(made.failure().message);
   const Result<Plan> plan = make_plan(*one.built.program, true);
   if (!plan) return fail(plan.failure().message);
   const Result<ModelProfile> profile = profile_model(model.workload(), plan.value().model, arguments.repeats);

@@ -10,6 +10,7 @@
 #include "cli/pipeline.h"
 #include "cli/prediction.h"
 #include "cli/run/arguments.h"
+#include "cli/run/gpu.h"
 #include "cli/run/ranks.h"
 #include "cli/run/run_text.h"
 #include "cli/run/step_log.h"
@@ -36,6 +37,7 @@ ChosenClock choose_clock(const RunArguments& arguments, std::uint32_t devices, c
   const std::string have = fmt::format("{} core{} for {} device{}", cores, cores == 1 ? "" : "s", devices,
                                        devices == 1 ? "" : "s");
   if (arguments.sleeps()) return {Clock::Wall, "wall: the ops are sleeps"};
+  if (arguments.is_on_gpus()) return {Clock::Wall, "wall: events of the GPU"};
   if (arguments.clock == "wall") return {Clock::Wall, fmt::format("wall, as asked for: {}", have)};
   // Ranks of several hosts must all choose the same, whatever cores each has.
   if (arguments.clock != "virtual" && role.is_rank() && arguments.ranks == 0)
@@ -59,13 +61,19 @@ class Training {
     const Result<Role> role = find_role(arguments_);
     if (!role) return fail(role.failure().message);
     if (role.value().launches) return launch(arguments_.ranks);
+    if (must_hand_on(arguments_)) return hand_on();
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
     if (arguments_.has_own_stage() && !built_.schedule->costs.freeze.empty())
       return fail("--stage: the library's stages freeze nothing, and the schedule does");
     if (const Result<void> checked = check_output(arguments_.timeline, files_of(arguments_.schedule, one_.loaded));
         !arguments_.timeline.empty() && !checked)
       return fail(checked.failure().message);
-    if (const Result<void> made = model_.make(program()); !made) return fail(made.failure().message);
+    if (arguments_.is_on_gpus()) {
+      Result<std::unique_ptr<Gpu>> gpu = make_gpu(arguments_, program().table.devices());
+      if (!gpu) return fail(gpu.failure().message);
+      gpu_ = std::move(*gpu);
+    }
+    if (const Result<void> made = model_.make(program(), gpu_.get()); !made) return fail(made.failure().message);
     const ChosenClock clock = choose_clock(arguments_, program().table.devices(), *built_.costs, role.value());
     const Result<std::uint64_t> memory = model_.make_reference();
     if (!memory) return fail(memory.failure().message);
@@ -98,7 +106,8 @@ class Training {
     };
     options.on_warning = [](const std::string& warning) { print_error(warning); };
     text.heading();
-    Result<RunReport> report = stave::run(program(), model_.workload(), options);
+    Result<RunReport> report = gpu_ != nullptr ? gpu_->run(program(), model_.workload(), options)
+                                               : stave::run(program(), model_.workload(), options);
     if (!report) return fail_all(report.failure().message);
     if (!model_.failure().empty()) return fail_all(model_.failure());
     if (rank_ != nullptr && !report->interrupted) rank_->leave();
@@ -153,7 +162,7 @@ class Training {
       options.setup_ns = replicate_by_node(*built_.program, options.setup_ns, arguments_.replicas);
     options.steps = arguments_.model.steps;
     options.interrupt = catch_interrupt();
-    options.measures_norm = arguments_.has_loss();
+    options.measures_norm = arguments_.has_loss() && !arguments_.is_on_gpus();
     options.clip_norm = arguments_.clip;
     options.checkpoints = arguments_.checkpoint;
     options.resumes = arguments_.resume;
@@ -201,6 +210,8 @@ class Training {
   One one_;
   Built& built_ = one_.built;
   std::optional<Program> replicated_;
+  // Before the model, whose memory lies there.
+  std::unique_ptr<Gpu> gpu_;
   TrainedModel model_{arguments_, built_};
   std::unique_ptr<JoinedRank> rank_;
 };

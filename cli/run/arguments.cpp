@@ -81,9 +81,20 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->type_name("N");
   command.add_option("--transport", arguments.transport,
                      "inproc: all devices in this process; gloo or mpi: this\nprocess is a rank, of those that --ranks, mpirun, srun or\n"
-                     "torchrun have started")
+                     "torchrun have started; of --backend cuda: local, all\ndevices on one GPU, or nccl, a GPU for each device")
       ->check(CLI::IsMember(transports))
       ->type_name("NAME");
+  command.add_option("--backend", arguments.backend, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--graph", arguments.graph, "of cuda: iter captures a step as one graph and replays it")
+      ->check(CLI::IsMember({"iter"}))
+      ->type_name("WHAT");
+  command.add_option("--precision", arguments.precision, "of cuda: fp32, or bf16 for the factors of products")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->type_name("NAME")
+      ->capture_default_str();
   command.add_flag("--rendezvous", arguments.rendezvous, "of mpi: a send waits for its receive, nothing is buffered");
   command.add_option("--unit-ms", arguments.unit_ms, "what one unit of the costs is, for sleeps and messages, in ms, where a\ncosts file does not say")
       ->check(between(1e-6, 1e6))

@@ -25,6 +25,10 @@ struct RunArguments {
   std::uint32_t ranks = 0;
   /// Empty: gloo with --ranks, else inproc.
   std::string transport;
+  std::string backend = "cpu";
+  /// "iter", or empty.
+  std::string graph;
+  std::string precision = "fp32";
   bool rendezvous = false;
   /// Of a message between sleeps.
   std::uint32_t message_kib = 0;
@@ -44,6 +48,7 @@ struct RunArguments {
   bool verify = false;
   bool json = false;
 
+  bool is_on_gpus() const { return backend == "cuda"; }
   bool has_own_stage() const { return !stage.empty(); }
   /// The transformer.
   bool trains() const { return workload == "transformer" && !has_own_stage(); }

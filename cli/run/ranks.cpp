@@ -11,9 +11,6 @@
 
 namespace stave {
 
-namespace {
-
-// This process's own.
 std::vector<std::string> command_line() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -22,16 +19,24 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-}  // namespace
-
 Result<Role> find_role(const RunArguments& arguments) {
   Role role;
-  const std::string name = !arguments.transport.empty() ? arguments.transport : arguments.ranks > 0 ? "gloo" : "inproc";
-  role.transport = std::ranges::find(kTransports, name, &TransportInfo::name)->kind;
+  const std::string name = !arguments.transport.empty() ? arguments.transport
+                           : arguments.is_on_gpus()     ? "local"
+                           : arguments.ranks > 0        ? "gloo"
+                                                        : "inproc";
+  const TransportInfo& info = *std::ranges::find(kTransports, name, &TransportInfo::name);
+  role.transport = info.kind;
+  if (info.is_of_gpus != arguments.is_on_gpus())
+    return Failure{fmt::format("--transport {} is of --backend {}, not of {}", name, info.is_of_gpus ? "cuda" : "cpu",
+                               arguments.backend)};
+  if (!arguments.is_on_gpus() && (!arguments.graph.empty() || arguments.precision != "fp32"))
+    return Failure{fmt::format("--{} is of --backend cuda", arguments.graph.empty() ? "precision" : "graph")};
   if (arguments.rendezvous && role.transport != TransportKind::Mpi)
     return Failure{fmt::format("--rendezvous is of --transport mpi, not of {}", name)};
   if (!role.is_rank()) {
-    if (arguments.ranks > 0) return Failure{"--ranks needs a transport between processes: --transport inproc has none"};
+    if (arguments.ranks > 0)
+      return Failure{fmt::format("--ranks needs a transport between processes: --transport {} has none", name)};
     return role;
   }
   if (arguments.unchecked) return Failure{"--unchecked runs in one process: leave --ranks and --transport out"};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/run/arguments.h"
@@ -19,11 +20,14 @@ struct Role {
   std::optional<RankPlace> place;
   /// It starts the ranks, and is none.
   bool launches = false;
-  bool is_rank() const { return transport != TransportKind::Inproc; }
+  bool is_rank() const { return transport == TransportKind::Gloo || transport == TransportKind::Mpi; }
 };
 
 /// Errors: options that do not fit each other; variables of a launcher that contradict themselves.
 Result<Role> find_role(const RunArguments& arguments);
+
+/// This process's own.
+std::vector<std::string> command_line();
 
 /// Starts the ranks that --ranks asks for, with this process's own command line, and waits for them.
 Exit launch(std::uint32_t ranks);

@@ -122,13 +122,15 @@ void RunText::step(const StepReport& step) {
   const std::uint64_t every = arguments_.every > 0 ? arguments_.every : std::max(1u, arguments_.model.steps / 15);
   const std::uint64_t number = step.step + 1;
   if (number != 1 && number % every != 0 && number != arguments_.model.steps) return;
+  // Of a step that was replayed from a graph nobody knows.
+  const std::string bubble = step.makespan_ns > 0 ? fmt::format("{:5.1f} %", 100 * step.bubble) : "    -";
   if (arguments_.trains()) {
-    say(fmt::format("{:6}  {:9.3f}   {:8.0f}   {:5.1f} %\n", number, step.loss,
-                    step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0, 100 * step.bubble));
+    say(fmt::format("{:6}  {:9.3f}   {:8.0f}   {}\n", number, step.loss,
+                    step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0, bubble));
   } else if (arguments_.has_own_stage()) {
-    say(fmt::format("{:6}  {:9.4g}   {:>8}   {:5.1f} %\n", number, step.loss, time(step.makespan_ns), 100 * step.bubble));
+    say(fmt::format("{:6}  {:9.4g}   {:>8}   {}\n", number, step.loss, time(step.makespan_ns), bubble));
   } else {
-    say(fmt::format("{:6}   {:8}   {:5.1f} %\n", number, time(step.makespan_ns), 100 * step.bubble));
+    say(fmt::format("{:6}   {:8}   {}\n", number, time(step.makespan_ns), bubble));
   }
 }
 
@@ -215,7 +217,7 @@ void RunText::compare(const RunReport& report) {
     say(fmt::format("messages    {:.1f} % of {} behind computing, predicted {:.1f} % of {}\n", 100 * really.hidden(),
                     time(really.under_way), 100 * expected.hidden(), time(expected.under_way)));
   const double ratio = predicted_end > 0 ? static_cast<double>(measured_end) / static_cast<double>(predicted_end) : 1;
-  if (options_.clock == Clock::Wall && std::abs(ratio - 1) > 0.1)
+  if (options_.clock == Clock::Wall && std::abs(ratio - 1) > 0.1 && !arguments_.is_on_gpus())
     say(from_costs ? "More than 10 % apart: the machine was busy, or the sleeps are too short for its timer; try a larger "
                      "--unit-ms.\n"
                    : "More than 10 % apart: on the wall clock threads share cores and wait to be woken; --clock virtual "

@@ -51,7 +51,7 @@ Result<void> TrainedModel::find_partition() {
   return {};
 }
 
-Result<void> TrainedModel::make(const Program& program) {
+Result<void> TrainedModel::make(const Program& program, Gpu* gpu) {
   program_ = &program;
   if (Result<void> found = find_partition(); !found) return found;
   if (arguments_.sleeps()) {
@@ -66,6 +66,10 @@ Result<void> TrainedModel::make(const Program& program) {
   }
   if (arguments_.workload == "integer") {
     workload_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
+    if (gpu != nullptr) {
+      inner_ = std::move(workload_);
+      workload_ = gpu->on_host(*inner_);
+    }
     return {};
   }
   for (const std::string& file : arguments_.data)
@@ -80,6 +84,9 @@ Result<void> TrainedModel::make(const Program& program) {
   if (Result<void> fits = transformer->configure(*partition_); !fits) return fits;
   parameters_ = transformer->parameters();
   workload_ = std::move(transformer);
+  if (gpu == nullptr) return {};
+  workload_ = gpu->transformer(arguments_.model, corpus_, freeze());
+  if (Result<void> fits = workload_->configure(*partition_); !fits) return fits;
   return {};
 }
 

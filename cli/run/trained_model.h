@@ -10,6 +10,7 @@
 #include "cli/pipeline.h"
 #include "cli/run/arguments.h"
 #include "executor/data.h"
+#include "executor/gpu.h"
 #include "executor/partition.h"
 #include "executor/reference.h"
 #include "executor/run.h"
@@ -23,8 +24,8 @@ class TrainedModel {
   /// Both must outlive it; `built` must have its schedule by the first call.
   TrainedModel(const RunArguments& arguments, const Built& built) : arguments_(arguments), built_(built) {}
 
-  /// What `program` trains, which must outlive it. Errors: no training step; a text that cannot be read; a model that does not fit.
-  Result<void> make(const Program& program);
+  /// What `program` trains, which must outlive it, on the CPU or on `gpu`. Errors: no training step; a text that cannot be read; a model that does not fit.
+  Result<void> make(const Program& program, Gpu* gpu);
   /// Makes the second model, and says what memory is left for the run. Errors: the model alone needs too much.
   Result<std::uint64_t> make_reference();
   /// After the first step of a transformer, where nothing has been rounded twice yet, and after the last of integers.
@@ -51,6 +52,8 @@ class TrainedModel {
   std::shared_ptr<const Corpus> corpus_;
   /// Empty if the ops are sleeps.
   std::optional<Partition> partition_;
+  /// Of the CPU, whose calls run on a GPU's streams; else null.
+  std::unique_ptr<Workload> inner_;
   std::unique_ptr<Workload> workload_;
   std::string data_;
   std::uint64_t parameters_ = 0;

@@ -21,6 +21,10 @@ class CudaTransformer : public Transformer {
   /// text of CUDA or cuBLASLt.
   void create() override;
 
+  /// The gradients of all replicas of a stage, which are on one GPU, become their sum, added in the order of their
+  /// devices. Only enqueues.
+  void enqueue_sum(StageId s, cudaStream_t stream);
+
  protected:
   std::size_t scratch_bytes(const StageLayout& layout) const override;
 

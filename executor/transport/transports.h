@@ -6,13 +6,15 @@
 
 namespace stave {
 
-enum class TransportKind { Inproc, Gloo, Mpi };
+enum class TransportKind { Inproc, Gloo, Mpi, Local, Nccl };
 
 struct TransportInfo {
   TransportKind kind = TransportKind::Inproc;
   std::string_view name;
   /// Between processes, each a rank with one device; else all devices are in one.
   bool has_ranks = false;
+  /// Of --backend cuda; the others are of cpu.
+  bool is_of_gpus = false;
   /// Whether this build has it, and what it lacks if not.
   bool is_built = true;
   std::string_view lacks;
@@ -29,10 +31,13 @@ inline constexpr bool kWithMpi = true;
 inline constexpr bool kWithMpi = false;
 #endif
 
-inline constexpr std::array<TransportInfo, 3> kTransports = {{
-    {TransportKind::Inproc, "inproc", false, true, ""},
-    {TransportKind::Gloo, "gloo", true, kWithGloo, "Gloo (Debian's libgloo-dev)"},
-    {TransportKind::Mpi, "mpi", true, kWithMpi, "MPI (Debian's libopenmpi-dev)"},
+inline constexpr std::array<TransportInfo, 5> kTransports = {{
+    {TransportKind::Inproc, "inproc", false, false, true, ""},
+    {TransportKind::Gloo, "gloo", true, false, kWithGloo, "Gloo (Debian's libgloo-dev)"},
+    {TransportKind::Mpi, "mpi", true, false, kWithMpi, "MPI (Debian's libopenmpi-dev)"},
+    // Whether they are there is known to the program that has CUDA's libraries.
+    {TransportKind::Local, "local", false, true, true, ""},
+    {TransportKind::Nccl, "nccl", false, true, true, ""},
 }};
 
 }  // namespace stave

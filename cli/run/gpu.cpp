@@ -1,0 +1,48 @@
+#include "cli/run/gpu.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/run/ranks.h"
+
+namespace stave {
+
+bool must_hand_on(const RunArguments& arguments) { return arguments.is_on_gpus() && gpu_maker == nullptr; }
+
+Exit hand_on() {
+  std::error_code error;
+  const std::filesystem::path mine = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string other = (mine.parent_path() / "stave-gpu").string();
+  std::vector<std::string> words = command_line();
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execv(other.c_str(), pointers.data());
+  return fail("--backend cuda: this build of stave has no runs on GPUs: it was made without CUDA");
+}
+
+Result<std::unique_ptr<Gpu>> make_gpu(const RunArguments& arguments, std::uint32_t devices) {
+  const auto refuse = [](const std::string& what) { return Failure{"--backend cuda: " + what}; };
+  if (arguments.has_own_stage() || arguments.sleeps())
+    return refuse("only the transformer and the integers run on GPUs");
+  if (arguments.unchecked) return refuse("--unchecked is of cpu");
+  if (!arguments.checkpoint.empty()) return refuse("checkpoints are not written yet");
+  if (arguments.clip > 0) return refuse("the norm of gradients is not measured yet, so --clip has nothing to go by");
+  if (arguments.verify && arguments.trains())
+    return refuse("--verify compares on the CPU; the tests hold the GPU's stages against it");
+  if (arguments.clock == "virtual") return refuse("runs on GPUs keep the wall clock");
+  GpuOptions options;
+  options.is_nccl = arguments.transport == "nccl";
+  options.is_graph = !arguments.graph.empty();
+  options.is_bf16 = arguments.precision == "bf16";
+  Result<std::unique_ptr<Gpu>> made = gpu_maker(devices, options);
+  if (!made) return refuse(made.failure().message);
+  return made;
+}
+
+}  // namespace stave
