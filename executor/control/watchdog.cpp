@@ -64,6 +64,7 @@ void Watchdog::begin(std::uint32_t lane, std::uint64_t what, Ticks predicted_ns)
                    std::memory_order_relaxed);
   mine.what.store(what, std::memory_order_relaxed);
   mine.began.store(now_ns(), std::memory_order_release);
+  latest_.store(lane, std::memory_order_release);
 }
 
 void Watchdog::end(std::uint32_t lane) { lanes_[lane].began.store(0, std::memory_order_release); }
@@ -78,7 +79,10 @@ Position Watchdog::position() const {
     longest = l;
   }
   // By now it may be at the next one, which is as true.
-  return longest == kNobody ? Position() : describe_(longest, lanes_[longest].what.load(std::memory_order_relaxed));
+  const auto at = [&](std::uint32_t lane) { return describe_(lane, lanes_[lane].what.load(std::memory_order_relaxed)); };
+  if (longest != kNobody) return at(longest);
+  const std::uint32_t latest = latest_.load(std::memory_order_acquire);
+  return latest == kNobody ? Position() : Position("the end of a step, after " + at(latest).doing);
 }
 
 void Watchdog::watch() {

@@ -43,7 +43,7 @@ class Watchdog {
   void begin(std::uint32_t lane, std::uint64_t what, Ticks predicted_ns);
   void end(std::uint32_t lane);
 
-  /// Of the lane that has been at the same for longest; empty if all are between two.
+  /// Of the lane that has been at the same for longest; if all have ended, what the last one was at.
   Position position() const;
 
  private:
@@ -65,6 +65,8 @@ class Watchdog {
   const std::function<void(const std::string&)> warn_;
   const WatchdogTimes times_;
   std::vector<Lane> lanes_;
+  /// The lane that has begun something last.
+  std::atomic<std::uint32_t> latest_ = kNobody;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;

@@ -90,6 +90,8 @@ TEST_CASE("the position is that of the lane which has been at the same for longe
   CHECK(watched.dogs[0]->position().doing == "first");
   watched.dogs[0]->end(1);
   CHECK(watched.dogs[0]->position().doing == "second");
+  watched.dogs[0]->end(0);
+  CHECK(watched.dogs[0]->position().doing == "the end of a step, after second");
 }
 
 }  // namespace
