@@ -199,7 +199,8 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   if (loaded.machine != nullptr && into.report->peak_memory &&
       !loaded.machine->verify(*into.schedule, *into.program, *into.timeline, *into.report->peak_memory, into.sink))
     return Outcome::Rejected;
-  try_all_expects(into, loaded.sources);
+  // Their closed forms know of nothing that messages contend for.
+  if (!into.contends) try_all_expects(into, loaded.sources);
   return Outcome::Done;
 }
 

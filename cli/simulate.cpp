@@ -46,7 +46,7 @@ Exit simulate_one(const SimulateArguments& arguments) {
     if (!priced) return fail(priced.failure().message);
     changes = std::move(*priced);
   }
-  const Result<std::vector<Ticks>> trials = try_by_chance(one, arguments.trials);
+  const Result<std::vector<double>> trials = try_by_chance(one, arguments.trials);
   if (!trials) return fail(trials.failure().message);
   if (!arguments.timeline.empty()) {
     const RecordedTimeline timeline = record(*one.built.program, *one.built.timeline, title_of(*one.built.schedule),

@@ -42,9 +42,9 @@ Result<std::pair<DeviceId, double>> straggler_of(const std::string& text, std::u
   return std::pair(DeviceId(static_cast<std::uint32_t>(number)), factor->to_double());
 }
 
-double mean_of(const std::vector<Ticks>& values) {
+double mean_of(const std::vector<double>& values) {
   double sum = 0;
-  for (Ticks each : values) sum += static_cast<double>(each);
+  for (double each : values) sum += each;
   return sum / static_cast<double>(values.size());
 }
 
@@ -63,11 +63,11 @@ void TrialOptions::add_to(CLI::App& command) {
   command.add_option("--seed", seed, "of trials")->check(between(0, 18446744073709551615.0))->type_name("N")->capture_default_str();
 }
 
-Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& options) {
+Result<std::vector<double>> try_by_chance(const One& one, const TrialOptions& options) {
   if (options.trials == 0) {
     if (options.jitter > 0 || !options.stragglers.empty())
       return Failure{"--jitter and --straggler are of trials: --trials N says how many"};
-    return std::vector<Ticks>();
+    return std::vector<double>();
   }
   const Program& program = *one.built.program;
   if (std::uint64_t{options.trials} * program.nodes() > kMostWork)
@@ -84,7 +84,7 @@ Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& opt
   double slower = 1;
   for (const auto& [device, factor] : chance.stragglers) slower = std::max(slower, factor);
   // No length drawn is longer: its numbers have at most six deviations.
-  slower *= 1 + 6 * chance.jitter;
+  slower *= (1 + 6 * chance.jitter) * static_cast<double>(parts_of_tick(*one.built.costs));
   if (!fits_in_ticks(one.loaded.machine.get(), program, *one.built.costs, slower))
     return Failure{"--trials: all ops and messages together, as much longer as they may be drawn, pass 2^61 ticks"};
   const Contention contention = one.loaded.machine == nullptr
@@ -95,7 +95,7 @@ Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& opt
                       [&](std::uint32_t trial) { progress.show(trial, options.trials); });
 }
 
-std::string trials_text(const Built& built, const TrialOptions& options, const std::vector<Ticks>& makespans) {
+std::string trials_text(const Built& built, const TrialOptions& options, const std::vector<double>& makespans) {
   std::string result = fmt::format("\n{} trials, jitter {}, seed {}\n", makespans.size(), options.jitter, options.seed);
   std::vector<std::vector<std::string>> rows = {{"", "makespan", "over the price"}};
   const auto add = [&](std::string_view name, double ticks) {
@@ -104,19 +104,20 @@ std::string trials_text(const Built& built, const TrialOptions& options, const s
                     number_text(ticks / static_cast<double>(built.report->ticks_per_unit)) + unit_text(built),
                     fmt::format("{:+.2f} %", over)});
   };
-  for (const auto& [share, name] : kQuantiles) add(name, static_cast<double>(quantile(makespans, share)));
+  for (const auto& [share, name] : kQuantiles) add(name, quantile(makespans, share));
   add("mean", mean_of(makespans));
   return result + aligned(rows);
 }
 
-Json trials_json(const Built& built, const TrialOptions& options, const std::vector<Ticks>& makespans) {
+Json trials_json(const Built& built, const TrialOptions& options, const std::vector<double>& makespans) {
+  const auto in_units = [&](double ticks) { return ticks / static_cast<double>(built.report->ticks_per_unit); };
   Json quantiles = Json::array();
   for (const auto& [share, name] : kQuantiles)
-    quantiles.push_back({{"share", share}, {"makespan", time_json(*built.report, quantile(makespans, share))}});
+    quantiles.push_back({{"share", share}, {"makespan", in_units(quantile(makespans, share))}});
   return {{"count", makespans.size()},
           {"jitter", options.jitter},
           {"seed", options.seed},
-          {"mean", mean_of(makespans) / static_cast<double>(built.report->ticks_per_unit)},
+          {"mean", in_units(mean_of(makespans))},
           {"quantiles", quantiles}};
 }
 

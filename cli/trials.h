@@ -23,11 +23,11 @@ struct TrialOptions {
   void add_to(CLI::App& command);
 };
 
-/// The makespans of all trials, rising; empty if none are asked for. Shows progress. Errors: a straggler that is no
+/// The makespans of all trials, rising, in ticks; empty if none are asked for. Shows progress. Errors: a straggler that is no
 /// DEVICE=FACTOR, or no device of the schedule; chance without trials; more trials than can be made.
-Result<std::vector<Ticks>> try_by_chance(const One& one, const TrialOptions& options);
+Result<std::vector<double>> try_by_chance(const One& one, const TrialOptions& options);
 
-std::string trials_text(const Built& built, const TrialOptions& options, const std::vector<Ticks>& makespans);
-nlohmann::ordered_json trials_json(const Built& built, const TrialOptions& options, const std::vector<Ticks>& makespans);
+std::string trials_text(const Built& built, const TrialOptions& options, const std::vector<double>& makespans);
+nlohmann::ordered_json trials_json(const Built& built, const TrialOptions& options, const std::vector<double>& makespans);
 
 }  // namespace stave

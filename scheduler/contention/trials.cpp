@@ -38,30 +38,42 @@ Ticks makespan_of(const Program& program, const Timeline& times) {
 
 }  // namespace
 
-std::vector<Ticks> makespans_of(const Program& program, const Costs& costs, const SimulationRules& rules,
-                                const Contention& contention, const Chance& chance,
-                                const std::function<void(std::uint32_t)>& done) {
+Ticks parts_of_tick(const Costs& costs) {
+  constexpr Ticks kPartsOfUnit = 1'000'000;
+  return (kPartsOfUnit + costs.ticks_per_unit - 1) / costs.ticks_per_unit;
+}
+
+std::vector<double> makespans_of(const Program& program, const Costs& costs, const SimulationRules& rules,
+                                 const Contention& contention, const Chance& chance,
+                                 const std::function<void(std::uint32_t)>& done) {
+  const Ticks parts = parts_of_tick(costs);
+  const auto finer = [&](Ticks ticks) { return ticks * parts; };
+  Costs fine = costs;
+  fine.setups = costs.setups.map<Ticks>(finer);
+  Contention in_parts = contention;
+  for (Ticks& latency : in_parts.latency) latency = finer(latency);
   const std::vector<Ticks> own = lengths_of(program, costs);
-  std::vector<double> factor(program.nodes(), 1);
+  std::vector<double> factor(program.nodes(), static_cast<double>(parts));
   const Lanes lanes(program.table);
   for (const auto& [device, slower] : chance.stragglers)
     for (std::uint32_t n = program.table.first[device.value]; n < program.table.first[device.value + 1]; ++n)
-      if (lanes.computes(n)) factor[n] = slower;
+      if (lanes.computes(n)) factor[n] *= slower;
   std::vector<Ticks> lengths(own.size());
-  std::vector<Ticks> result;
+  std::vector<double> result;
   for (std::uint32_t trial = 0; trial < chance.trials; ++trial) {
     for (std::uint32_t n = 0; n < program.nodes(); ++n) {
       const double by_chance = chance.jitter == 0 ? 1 : 1 + chance.jitter * drawn(chance.seed, trial, n);
       lengths[n] = std::llround(static_cast<double>(own[n]) * factor[n] * std::max(0.0, by_chance));
     }
-    result.push_back(makespan_of(program, simulate_shared(program, lengths, costs, rules, contention)));
+    const Ticks makespan = makespan_of(program, simulate_shared(program, lengths, fine, rules, in_parts));
+    result.push_back(static_cast<double>(makespan) / static_cast<double>(parts));
     done(trial);
   }
   std::sort(result.begin(), result.end());
   return result;
 }
 
-Ticks quantile(const std::vector<Ticks>& rising, double share) {
+double quantile(const std::vector<double>& rising, double share) {
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(rising.size())));
   return rising[std::clamp<std::size_t>(rank, 1, rising.size()) - 1];
 }

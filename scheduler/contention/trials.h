@@ -25,13 +25,18 @@ struct Chance {
   std::uint64_t seed = 1;
 };
 
-/// The makespans of all trials, rising. Which numbers a trial draws follows from the seed, its number and the node alone.
-/// `done(trial)` is called after each. Cost: as many simulations.
-std::vector<Ticks> makespans_of(const Program& program, const Costs& costs, const SimulationRules& rules,
+/// In how many parts a tick is cut for trials, so that a unit of the costs has a million at least: lengths by chance would
+/// else be rounded away.
+Ticks parts_of_tick(const Costs& costs);
+
+/// The makespans of all trials, rising, in ticks. Which numbers a trial draws follows from the seed, its number and the
+/// node alone. All lengths times parts_of_tick() must fit into ticks. `done(trial)` is called after each. Cost: as many
+/// simulations.
+std::vector<double> makespans_of(const Program& program, const Costs& costs, const SimulationRules& rules,
                                 const Contention& contention, const Chance& chance,
                                 const std::function<void(std::uint32_t)>& done);
 
 /// The least of rising values that at least this share of them do not exceed (nearest rank).
-Ticks quantile(const std::vector<Ticks>& rising, double share);
+double quantile(const std::vector<double>& rising, double share);
 
 }  // namespace stave

@@ -16,6 +16,7 @@ clean_up() {
   rm -rf "$work"
 }
 trap clean_up EXIT
+text=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../../schedules/zb_h1.sched
 cd "$work" || exit 1
 
 failed=0
@@ -24,7 +25,7 @@ fail() {
   printf '%s\n' "$1"
   failed=$((failed + 1))
 }
-arguments=(zb_h1 P=4 M=4 --width 16 --heads 2 --sequence 32 --steps 100000 --clock virtual --checkpoint ck --checkpoint-every 5)
+arguments=(zb_h1 P=4 M=4 --data "$text" --width 16 --heads 2 --sequence 32 --steps 100000 --clock virtual --checkpoint ck --checkpoint-every 5)
 
 trial() {
   local signal=$1 victim=$((RANDOM % 4)) r began took
