@@ -73,6 +73,23 @@ Result<std::vector<std::uint32_t>> read_map(const std::string& text) {
   return result;
 }
 
+std::optional<Rational> exact_number(std::string_view text) {
+  const auto decimal = [](std::string_view digits) -> std::optional<Rational> {
+    const std::size_t point = std::min(digits.find('.'), digits.size());
+    const auto all_digits = [](std::string_view each) {
+      return !each.empty() && std::ranges::all_of(each, [](char c) { return c >= '0' && c <= '9'; });
+    };
+    if (!all_digits(digits.substr(0, point))) return {};
+    if (point < digits.size() && !all_digits(digits.substr(point + 1))) return {};
+    return parse_decimal(digits);
+  };
+  const std::size_t slash = text.find('/');
+  const std::optional<Rational> above = decimal(text.substr(0, slash));
+  if (!above || slash == std::string_view::npos) return above;
+  const std::optional<Rational> below = decimal(text.substr(slash + 1));
+  return below ? divide(*above, *below) : std::nullopt;
+}
+
 CLI::Validator between(double least, double most) {
   return CLI::Validator(
       [least, most](std::string& text) {

@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/contention.h"
+#include "compiler/rational.h"
 #include "core/result.h"
 
 namespace stave {
@@ -57,6 +60,9 @@ Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& 
 /// The check of an option that takes a number: finite, and from `least` to `most`. CLI11's own lets through what is no
 /// number.
 CLI::Validator between(double least, double most);
+
+/// The exact value of `2`, `0.25` or `1/3`. None of anything else, or if it does not fit.
+std::optional<Rational> exact_number(std::string_view text);
 
 /// Takes `NAME=VALUE` apart. Errors: no name, no value.
 Result<NamedText> named_text(const std::string& word);

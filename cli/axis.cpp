@@ -16,21 +16,7 @@ namespace {
 std::optional<Rational> read_number(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
-  const std::size_t slash = text.find('/');
-  const auto decimal = [](std::string_view digits) -> std::optional<Rational> {
-    const std::size_t point = digits.find('.');
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    const std::string_view whole = digits.substr(0, point);
-    const std::string_view part = point == std::string_view::npos ? "0" : digits.substr(point + 1);
-    for (const std::string_view each : {whole, part})
-      if (each.empty() || !std::all_of(each.begin(), each.end(), is_digit)) return std::nullopt;
-    return parse_decimal(digits);
-  };
-  std::optional<Rational> value = decimal(text.substr(0, slash));
-  if (value && slash != std::string_view::npos) {
-    const std::optional<Rational> below = decimal(text.substr(slash + 1));
-    value = below ? divide(*value, *below) : std::nullopt;
-  }
+  const std::optional<Rational> value = exact_number(text);
   return value && negative ? subtract(Rational(0), *value) : value;
 }
 

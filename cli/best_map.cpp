@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -61,6 +62,9 @@ Result<std::string> place_best(Loaded& loaded, const std::vector<Argument>& argu
   else
     found += fmt::format("the shortest of {} tried by a local search", result.tried);
   if (result.tried > 1) found += result.in_order ? fmt::format("; in order {} us", number_text(*result.in_order)) : "; in order it cannot run";
+  const auto is_shared = [](const Link& link) { return link.shared_by > 1 || !link.both_ways; };
+  if (loaded.rules.changes_order() || std::ranges::any_of(machine.cluster().links, is_shared))
+    found += " (priced as if messages contended for nothing)";
   loaded.machine = std::make_shared<ModelPrices>(machine.on(*result.best));
   loaded.prices = loaded.machine;
   return found;

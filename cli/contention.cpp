@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/console.h"
+#include "cli/arguments.h"
 #include "compiler/diagnostics.h"
 #include "scheduler/toml.h"
 
@@ -58,9 +59,9 @@ Result<SimulationRules> ContentionOptions::rules() const {
 
 Result<std::optional<Rational>> ContentionOptions::launch_cost() const {
   if (launch.empty()) return std::optional<Rational>();
-  const std::optional<Rational> cost = parse_decimal(launch);
+  const std::optional<Rational> cost = exact_number(launch);
   if (!cost || *cost < Rational(0))
-    return Failure{fmt::format("--launch takes a cost of at least 0, as 0.5, and not `{}`", printable(launch))};
+    return Failure{fmt::format("--launch takes a cost of at least 0, as 1/2 or 0.5, and not `{}`", printable(launch))};
   return cost;
 }
 

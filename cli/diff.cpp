@@ -1,8 +1,10 @@
 // stave diff: two tables, the same order? Or two timelines, predicted against measured.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
@@ -69,6 +71,9 @@ Exit diff(const DiffArguments& arguments) {
   if (files.value().size() != 2)
     return fail(fmt::format("two files are laid side by side, and there {} {}", files.value().size() == 1 ? "is" : "are",
                             files.value().size()));
+  for (const ScheduleArgument& file : files.value())
+    if (std::error_code error; file.file != "-" && !std::filesystem::exists(file.file, error))
+      return fail(fmt::format("cannot read {}: no such file", printable(file.file)));
   const bool first = looks_like_timeline(files.value()[0].file);
   if (first != looks_like_timeline(files.value()[1].file))
     return fail("one of the two is a timeline, the other is not");

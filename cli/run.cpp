@@ -18,6 +18,7 @@
 #include "compiler/lower.h"
 #include "compiler/verify.h"
 #include "core/program_file.h"
+#include "executor/checkpoint.h"
 #include "executor/clock.h"
 #include "executor/replicate.h"
 #include "executor/run.h"
@@ -85,16 +86,26 @@ class Training {
     options.clock = clock.clock;
     options.memory_bound_bytes = memory.value();
     if (role.value().is_rank()) {
-      Result<std::unique_ptr<JoinedRank>> joined = join(role.value(), arguments_, options.what);
+      if (role.value().place && role.value().place->size != program().table.devices())
+        return fail(fmt::format("the schedule has {} devices, one a rank, but {} has started {} ranks",
+                                program().table.devices(), role.value().place->launcher, role.value().place->size));
+      Result<std::unique_ptr<JoinedRank>> joined =
+          join(role.value(), arguments_, options.what + "clock " + arguments_.clock + "\n");
       if (!joined) return fail(joined.failure().message);
       rank_ = std::move(*joined);
       options.ranks = &rank_->ranks();
       options.plan_hash = rank_->plan_hash();
     }
     const bool is_first = rank_ == nullptr || rank_->ranks().rank() == 0;
+    if (!arguments_.checkpoint.empty() && is_first)
+      if (const Result<void> ready = prepare_checkpoints(arguments_.checkpoint, arguments_.resume); !ready)
+        return fail_all(ready.failure().message);
+    // Up to here the first signal ends the program.
+    options.interrupt = catch_interrupt();
     std::optional<StepLog> log;
     if (!arguments_.log.empty() && is_first) {
-      Result<StepLog> opened = StepLog::open(arguments_.log, arguments_.resume);
+      Result<StepLog> opened = StepLog::open(
+          arguments_.log, arguments_.resume ? std::optional(last_checkpoint(arguments_.checkpoint)) : std::nullopt);
       if (!opened) return fail_all(opened.failure().message);
       log = std::move(*opened);
     }
@@ -161,7 +172,6 @@ class Training {
     if (!options.setup_ns.empty())
       options.setup_ns = replicate_by_node(*built_.program, options.setup_ns, arguments_.replicas);
     options.steps = arguments_.model.steps;
-    options.interrupt = catch_interrupt();
     options.measures_norm = arguments_.has_loss() && !arguments_.is_on_gpus();
     options.clip_norm = arguments_.clip;
     options.checkpoints = arguments_.checkpoint;
@@ -179,10 +189,10 @@ class Training {
     for (const Rational& ratio : built_.schedule->costs.freeze) freeze += fmt::format(" {}", ratio.to_double());
     return fmt::format(
         "schedule {}\nprogram {:016x}\nreplicas {}\nworkload {}\nstage {} {}\nmessage-kib {}\nwidth {}\nheads {}\nblocks {}\n"
-        "sequence {}\nrows {}\nsteps {}\nwarmup {}\nlearning-rate {}\nclip {}\nseed {}\nfreeze{}\ndata {:016x}\nclock {}\n",
+        "sequence {}\nrows {}\nsteps {}\nwarmup {}\nlearning-rate {}\nclip {}\nseed {}\nfreeze{}\ndata {:016x}\n",
         title_of(*built_.schedule), hash_of(write_program(*built_.program)), arguments_.replicas, arguments_.workload,
         printable(arguments_.stage), printable(arguments_.stage_options), arguments_.message_kib, m.width, m.heads, m.blocks, m.sequence, m.rows, m.steps, m.warmup, m.learning_rate,
-        arguments_.clip, m.seed, freeze, model_.corpus() == nullptr ? 0 : model_.corpus()->hash(), arguments_.clock);
+        arguments_.clip, m.seed, freeze, model_.corpus() == nullptr ? 0 : model_.corpus()->hash());
   }
 
   /// A failure here, or of another rank that this one fails of.

@@ -28,9 +28,9 @@ constexpr std::array<std::pair<double, std::string_view>, 6> kQuantiles = {
 
 Result<std::pair<DeviceId, double>> straggler_of(const std::string& text, std::uint32_t devices) {
   const std::size_t equals = text.find('=');
-  const std::optional<Rational> device = parse_decimal(text.substr(0, equals));
+  const std::optional<Rational> device = exact_number(text.substr(0, equals));
   const std::optional<Rational> factor =
-      equals == std::string::npos ? std::nullopt : parse_decimal(text.substr(equals + 1));
+      equals == std::string::npos ? std::nullopt : exact_number(text.substr(equals + 1));
   if (!device || !factor)
     return Failure{fmt::format("--straggler takes DEVICE=FACTOR, as 2=1.3, and not `{}`", printable(text))};
   const double number = device->to_double();
@@ -79,6 +79,8 @@ Result<std::vector<double>> try_by_chance(const One& one, const TrialOptions& op
   for (const std::string& text : options.stragglers) {
     const Result<std::pair<DeviceId, double>> straggler = straggler_of(text, program.table.devices());
     if (!straggler) return straggler.failure();
+    if (std::ranges::count(chance.stragglers, straggler.value().first, &std::pair<DeviceId, double>::first) != 0)
+      return Failure{fmt::format("--straggler: device {} is given twice", straggler.value().first.value)};
     chance.stragglers.push_back(straggler.value());
   }
   double slower = 1;

@@ -63,6 +63,12 @@ std::vector<std::uint64_t> all_steps(const fs::path& folder) {
   return result;
 }
 
+bool is_checkpoint(const fs::path& path) {
+  std::ifstream in(path / "manifest", std::ios::binary);
+  std::string begin(kManifest.size(), '\0');
+  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kManifest;
+}
+
 Failure failed(const fs::path& path, const std::string& what) {
   return Failure{"checkpoint " + path.string() + ": " + what};
 }
@@ -128,15 +134,12 @@ Result<void> finish(const fs::path& part, const fs::path& whole, const std::stri
   if (Result<void> written = write_file(part / "manifest", {bytes_of(kManifest), bytes_of(what)}); !written)
     return written;
   std::error_code error;
-  // From an earlier run that came as far.
-  fs::remove_all(whole, error);
   fs::rename(part, whole, error);
   if (error) return failed(whole, error.message());
-  std::vector<std::uint64_t> all = all_steps(whole.parent_path());
-  while (all.size() > kKept) {
-    fs::remove_all(whole.parent_path() / name_of(all.front()), error);
-    all.erase(all.begin());
-  }
+  std::vector<fs::path> all;
+  for (std::uint64_t steps : all_steps(whole.parent_path()))
+    if (is_checkpoint(whole.parent_path() / name_of(steps))) all.push_back(whole.parent_path() / name_of(steps));
+  for (std::size_t i = 0; i + kKept < all.size(); ++i) fs::remove_all(all[i], error);
   return {};
 }
 
@@ -185,6 +188,24 @@ Result<void> read_stage(const fs::path& path, std::uint32_t s, std::uint64_t ste
 }
 
 }  // namespace
+
+std::uint64_t last_checkpoint(const std::string& folder) {
+  const std::vector<std::uint64_t> all = all_steps(folder);
+  return all.empty() ? 0 : all.back();
+}
+
+Result<void> prepare_checkpoints(const std::string& folder, bool resumes) {
+  if (const std::uint64_t last = last_checkpoint(folder); last != 0 && !resumes)
+    return Failure{"there are checkpoints in " + folder + ", up to step " + std::to_string(last) +
+                   "; go on from them with --resume, or name another folder"};
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return failed(folder, error.message());
+  const fs::path trial = fs::path(folder) / (".trial-" + std::to_string(::getpid()));
+  if (Result<void> written = write_file(trial, {}); !written) return written;
+  fs::remove(trial, error);
+  return {};
+}
 
 Result<void> write_checkpoint(const std::string& folder, std::uint64_t steps, const std::string& what,
                               const Partition& model, Workload& workload, const Ranks* ranks) {

@@ -16,6 +16,13 @@ namespace stave {
 
 struct Ranks;
 
+/// Makes the folder, if it is not there, and tries whether it can be written to. A run that begins anew must find no
+/// checkpoint there. Errors: those.
+Result<void> prepare_checkpoints(const std::string& folder, bool resumes);
+
+/// How many steps the last checkpoint of a folder has done; 0 if there is none.
+std::uint64_t last_checkpoint(const std::string& folder);
+
 /// Writes the state after `steps` steps. Of several ranks all call it, each for its stages, on a file system that they
 /// share. `what` says, in lines, all that another run must have alike to go on.
 ///

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "executor/nvtx.h"
 #include "executor/transport/inproc.h"
 
 namespace stave {
@@ -17,6 +18,7 @@ Execution::Execution(const Program& program, const Plan& plan, const RunOptions&
       remote_(remote),
       reductions_(plan),
       cores_(usable_cores()) {
+  for (OpId op : program.table.entries) names_.push_back(nvtx_name(program.table.ops, op));
   timeline_.ticks_per_unit = 1000;
   timeline_.unit = "us";
 }
@@ -58,6 +60,7 @@ bool Execution::wait_until(const Team& team, Ticks time) const {
 
 bool Execution::run_op(Team& team, std::uint32_t position) {
   const DeviceId d = plan_.device[position];
+  const NvtxRange range(names_[position]);
   std::string error;
   try {
     error = devices_[d.value]->run(position, step_);

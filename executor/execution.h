@@ -75,6 +75,8 @@ class Execution {
   Remote* remote_;
   Timeline timeline_;
   Reductions reductions_;
+  // By position, as profilers show it.
+  std::vector<std::string> names_;
   std::atomic<std::uint64_t> step_ = 0;
   Ticks origin_ = 0;
   // On the virtual clock no more ops compute at once than there are cores, so that they do not push one another out of

@@ -34,6 +34,12 @@ Result<Role> find_role(const RunArguments& arguments) {
     return Failure{fmt::format("--{} is of --backend cuda", arguments.graph.empty() ? "precision" : "graph")};
   if (arguments.rendezvous && role.transport != TransportKind::Mpi)
     return Failure{fmt::format("--rendezvous is of --transport mpi, not of {}", name)};
+  if (name == "inproc" && arguments.transport.empty()) {
+    const Result<std::optional<RankPlace>> place = find_place(environment());
+    if (place && place.value() && place.value()->size > 1)
+      return Failure{fmt::format("{} has started this as one of {} ranks: name their --transport, or inproc for runs of their own",
+                                 place.value()->launcher, place.value()->size)};
+  }
   if (!role.is_rank()) {
     if (arguments.ranks > 0)
       return Failure{fmt::format("--ranks needs a transport between processes: --transport {} has none", name)};
@@ -47,9 +53,11 @@ Result<Role> find_role(const RunArguments& arguments) {
   if (role.launches && role.transport == TransportKind::Mpi)
     return Failure{fmt::format("--ranks starts ranks by itself; those of MPI are started by mpirun -n {} or srun -n {}",
                                arguments.ranks, arguments.ranks)};
-  if (role.place && arguments.ranks > 0 && arguments.ranks != role.place->size)
-    return Failure{fmt::format("--ranks is {}, but {} has started {} ranks", arguments.ranks, role.place->launcher,
-                               role.place->size)};
+  if (role.place && arguments.ranks > 0 && !environment()("STAVE_LAUNCHED"))
+    return Failure{fmt::format("--ranks starts ranks itself, but {} has made this process rank {} of {}; leave one of both out",
+                               role.place->launcher, role.place->rank, role.place->size)};
+  if (role.launches && !arguments.schedule.words.empty() && arguments.schedule.words[0] == "-")
+    return Failure{"--ranks: standard input can be read once only; name a file"};
   return role;
 }
 

@@ -282,10 +282,11 @@ Timeline RunText::predict(const RunReport& report) const {
 }
 
 void RunText::say(const std::string& text) {
-  if (!arguments_.json && !is_quiet_) show(text);
+  if (!arguments_.json) show(text);
 }
 
 void RunText::show(const std::string& text) {
+  if (is_quiet_) return;
   if (const Result<void> printed = print(text); !printed && print_failure_.empty())
     print_failure_ = printed.failure().message;
 }

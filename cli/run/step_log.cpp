@@ -2,16 +2,40 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
 
 namespace stave {
 
-Result<StepLog> StepLog::open(const std::string& path, bool goes_on) {
+namespace {
+
+/// The lines of a log up to a step. Errors: as open().
+Result<std::string> lines_up_to(const std::string& path, std::uint64_t done) {
+  std::ifstream in(path, std::ios::binary);
+  std::string result;
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned())
+      return Failure{"--log: " + printable(path) + " is no log of steps; it is left as it is"};
+    if (entry["step"].get<std::uint64_t>() <= done) result += line + "\n";
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<StepLog> StepLog::open(const std::string& path, std::optional<std::uint64_t> done) {
   StepLog log;
   log.path_ = printable(path);
-  log.file_.reset(std::fopen(path.c_str(), goes_on ? "ae" : "wxe"));
+  if (done) {
+    const Result<std::string> kept = lines_up_to(path, *done);
+    if (!kept) return kept.failure();
+    if (const Result<void> written = write_output(path, kept.value(), {}); !written)
+      return Failure{"--log: " + written.failure().message};
+  }
+  log.file_.reset(std::fopen(path.c_str(), done ? "ae" : "wxe"));
   if (log.file_ == nullptr) return Failure{"--log: cannot write " + log.path_ + ": " + std::strerror(errno)};
   return log;
 }

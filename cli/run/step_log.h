@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdio>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/result.h"
@@ -12,8 +14,9 @@ namespace stave {
 
 class StepLog {
  public:
-  /// Makes a file, or with `goes_on` adds to one. Errors: one that exists where a new one is due, or cannot be written.
-  static Result<StepLog> open(const std::string& path, bool goes_on);
+  /// Makes a file; or goes on with one that has `done` steps at least, of which those behind are dropped, as is a last line
+  /// that was not finished. Errors: one that exists where a new one is due, is no log of steps, or cannot be written.
+  static Result<StepLog> open(const std::string& path, std::optional<std::uint64_t> done);
 
   /// Writes a step at once. Keeps the first reason why it could not.
   void step(const StepReport& step);

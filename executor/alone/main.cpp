@@ -135,9 +135,9 @@ int run_all(const Arguments& arguments) {
   if (!report) return fail(report.failure().message);
   if (!failure.empty()) return fail(failure);
   if (!arguments.verify) return 0;
-  std::printf("gradients of step 1 equal the sequential run's: %s: %zu of %zu tensors to the last bit\n",
-              comparison.agrees ? "yes" : "no", static_cast<std::size_t>(comparison.exact),
-              static_cast<std::size_t>(comparison.tensors));
+  std::printf("gradients of step 1 equal the sequential run's: %s: %zu of %zu tensors to the last bit, the others within %.1e "
+              "of their largest element\n",
+              comparison.agrees ? "yes" : "no", comparison.exact, comparison.tensors, comparison.worst);
   return comparison.agrees ? 0 : 1;
 }
 
@@ -145,6 +145,10 @@ int run_all(const Arguments& arguments) {
 }  // namespace stave
 
 int main(int argc, char** argv) {
+  if (argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0)) {
+    std::fputs(stave::kUsage, stdout);
+    return 0;
+  }
   stave::Result<stave::Arguments> arguments = stave::read_arguments(argc, argv);
   if (!arguments) return stave::fail(arguments.failure().message);
   return stave::run_all(*arguments);

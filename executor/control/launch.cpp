@@ -117,6 +117,7 @@ class Job {
         "LOCAL_RANK=" + std::to_string(rank),
         "LOCAL_WORLD_SIZE=" + std::to_string(children_.size()),
         "MASTER_ADDR=127.0.0.1",
+        "STAVE_LAUNCHED=1",
         "MASTER_PORT=" + std::to_string(port_of(listener)),
         "STAVE_TOKEN=" + token,
     };

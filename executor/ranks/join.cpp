@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -72,6 +73,8 @@ Result<std::unique_ptr<JoinedRank>> JoinedRank::join(TransportKind transport, co
     if (info.kind == transport && !info.is_built)
       return Failure{"this build of stave has no transport " + std::string(info.name) + ": it was made without " +
                      std::string(info.lacks)};
+  // Gloo writes to a peer that is gone as to any other; that is to be told, and not to end this rank without a word.
+  std::signal(SIGPIPE, SIG_IGN);
   std::unique_ptr<JoinedRank> result(new JoinedRank);
   result->hash_ = hash_of(what);
   if (Result<void> done = result->come_together(transport, place, rendezvous, what); !done) {

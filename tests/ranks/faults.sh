@@ -57,7 +57,7 @@ trial() {
   ((took <= 10000)) || fail "$signal of rank $victim: the others took $took ms"
   kill -KILL "${pids[$victim]}" 2>/dev/null
   { wait "${pids[$victim]}"; } 2>/dev/null
-  timeout -s INT 1 "$stave" run "${arguments[@]}" --resume --every 1 >out 2>err
+  timeout -s INT 3 "$stave" run "${arguments[@]}" --resume --every 1 >out 2>err
   grep -qE '^ +[0-9]+ +[0-9.]+' out || fail "$signal of rank $victim: the checkpoint does not load: $(head -n 1 err)"
 }
 
