@@ -160,7 +160,7 @@ fi
 echo "more ranks than the schedule has devices"
 timeout 60 srun -N 2 -n 5 "${run[@]}" --steps 1 --transport gloo >"$output" 2>&1
 status=$?
-if ((status != 2)) || ! grep -q 'the schedule has 4 devices, one a rank, but there are 5 ranks' "$output"; then
+if ((status != 2)) || ! grep -q 'the schedule has 4 devices, one a rank, but srun has started 5 ranks' "$output"; then
   fail "status $status"
   tell
 fi
