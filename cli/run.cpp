@@ -154,6 +154,8 @@ class Training {
                                  arguments_.resume ? "--resume" : "--checkpoint-every")};
     if (!arguments_.checkpoint.empty() && arguments_.sleeps())
       return Failure{"--checkpoint: sleeps have no state to keep"};
+    if (arguments_.verify && arguments_.clip > 0)
+      return Failure{"--verify compares gradients as they were summed, and --clip scales them: leave one of both out"};
     if (arguments_.verify && arguments_.resume)
       return Failure{"--verify compares step 1, which a resumed run does not have"};
     if (!arguments_.stage_options.empty() && !arguments_.has_own_stage())

@@ -1,6 +1,11 @@
 // stave table: the order of a schedule, written out.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/pipeline.h"
@@ -16,15 +21,32 @@ struct TableArguments {
   std::string output = "-";
 };
 
+/// The one table of formats.
+struct TableFormat {
+  std::string_view name;
+  std::string_view words;
+  /// How far a schedule must come.
+  Step step = Step::Checked;
+  Result<std::string> (*write)(One& one) = nullptr;
+};
+
+constexpr TableFormat kTableFormats[] = {
+    {"csv", "PyTorch's compute-only table", Step::Checked, [](One& one) { return csv_of(one.built); }},
+    {"sched",
+     "the file with the order as a\ntable, to be priced as it stands; the values and costs given\nhere become its own; comments, "
+     "`any`, `fill` and `limit` are\nlost",
+     Step::Checked, [](One& one) { return Result<std::string>(sched_of(one.loaded, one.built)); }},
+    {"program", "the order with its\nmessages, for `stave-run` where nothing compiles a schedule", Step::Priced,
+     [](One& one) { return Result<std::string>(write_program(*one.built.program)); }},
+};
+
 Exit write_out(const TableArguments& arguments) {
   if (const Result<void> checked = check_output(arguments.output, files_of(arguments.schedule)); !checked)
     return fail(checked.failure().message);
+  const TableFormat& format = *std::ranges::find(kTableFormats, arguments.format, &TableFormat::name);
   One one;
-  const Step step = arguments.format == "program" ? Step::Priced : Step::Checked;
-  if (const Exit exit = build_one(one, arguments.schedule, step); exit != Exit::Done) return exit;
-  const Result<std::string> text = arguments.format == "program" ? Result<std::string>(write_program(*one.built.program))
-                                   : arguments.format == "csv"   ? csv_of(one.built)
-                                                                 : sched_of(one.loaded, one.built);
+  if (const Exit exit = build_one(one, arguments.schedule, format.step); exit != Exit::Done) return exit;
+  const Result<std::string> text = format.write(one);
   if (!text) return fail(text.failure().message);
   const Result<void> written = write_output(arguments.output, text.value(), files_of(arguments.schedule, one.loaded));
   return written ? Exit::Done : fail(written.failure().message);
@@ -36,12 +58,14 @@ CLI::App* add_table(CLI::App& app, Exit& exit) {
   CLI::App* command = app.add_subcommand("table", "the order written out: PyTorch's CSV, or a .sched file");
   const auto arguments = std::make_shared<TableArguments>();
   arguments->schedule.add_to(*command);
-  command->add_option("--format", arguments->format, "csv, PyTorch's compute-only table, or sched: the file with the\n"
-                      "order as a table, to be priced as it stands; the values\n"
-                      "and costs given here become its own; comments, `any`,\n"
-                      "`fill` and `limit` are lost; or program: the order with its\n"
-                      "messages, as `run` takes it where nothing compiles a schedule")
-      ->check(CLI::IsMember({"csv", "sched", "program"}))
+  std::vector<std::string> names;
+  std::string help;
+  for (const TableFormat& format : kTableFormats) {
+    names.emplace_back(format.name);
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", format.name, format.words);
+  }
+  command->add_option("--format", arguments->format, help)
+      ->check(CLI::IsMember(names))
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "the file to write, - for standard output")

@@ -20,7 +20,7 @@ struct Role {
   std::optional<RankPlace> place;
   /// It starts the ranks, and is none.
   bool launches = false;
-  bool is_rank() const { return transport == TransportKind::Gloo || transport == TransportKind::Mpi; }
+  bool is_rank() const { return info_of(transport).has_ranks; }
 };
 
 /// Errors: options that do not fit each other; variables of a launcher that contradict themselves.

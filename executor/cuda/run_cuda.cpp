@@ -1,6 +1,7 @@
 #include "executor/cuda/run_cuda.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <new>
 #include <stdexcept>
@@ -8,6 +9,7 @@
 #include "executor/cuda/check.h"
 #include "executor/cuda/cuda_rank.h"
 #include "executor/measure.h"
+#include "executor/prepare.h"
 #include "executor/team.h"
 
 namespace stave {
@@ -17,14 +19,15 @@ namespace {
 // A call that does not return is noticed later than lanes that stand still, whose host thread can say where.
 constexpr Ticks kCallNs = 2'000'000'000;
 
-Result<void> check_options(const Program& program, const Plan& plan, const RunOptions& options,
-                           const CudaOptions& cuda) {
+// What of a run there is not on GPUs.
+Result<void> check_for_gpus(const Program& program, const Plan& plan, const RunOptions& options,
+                            const CudaOptions& cuda) {
   if (options.clock != Clock::Wall) return Failure{"a run on GPUs keeps the wall clock"};
   if (options.measures_norm || options.clip_norm > 0)
     return Failure{"the norm of gradients is not measured on GPUs, nor are they clipped"};
   if (options.checkpoint_every != 0 || options.resumes) return Failure{"there are no checkpoints of runs on GPUs"};
-  if (!options.cost_ns.empty() && options.cost_ns.size() != program.nodes())
-    return Failure{"the prices do not fit the program"};
+  if (std::ranges::any_of(options.setup_ns, [](Ticks setup) { return setup > 0; }))
+    return Failure{"changes between ops take no time of their own on GPUs: the schedule's `cost ... to ...` cannot be run"};
   const auto keeps_several = [](std::uint32_t kept) { return kept > 1; };
   if (cuda.graph && std::ranges::any_of(plan.model.kept, keeps_several))
     return Failure{"a schedule whose stages keep several versions of their weights is not captured as a graph: where "
@@ -129,13 +132,18 @@ class Session {
       rank.connect(ids_);
       for (std::uint64_t step = 0; step < options_.steps; ++step) {
         rank.begin_step(step);
-        if (!team_.meet([&] { begun_ns_ = now_ns(); })) return;
+        const auto begin = [&] {
+          begun_ns_ = now_ns();
+          has_begun_ = true;
+        };
+        if (!team_.meet(begin)) return;
         rank.run_table(step);
         rank.end_step();
         if (!team_.meet([&] { finish(step); })) return;
       }
     } catch (const std::exception& e) {
-      team_.fail(e.what());
+      // A call may find the error before the thread that watches; where lanes are is known once all are connected.
+      team_.fail(has_begun_ ? e.what() + at() : e.what());
     }
   }
 
@@ -192,6 +200,7 @@ class Session {
   Measured measured_;
   bool has_times_ = false;
   Ticks begun_ns_ = 0;
+  std::atomic<bool> has_begun_ = false;
   RunReport report_;
   Team team_;
 };
@@ -233,35 +242,28 @@ Result<RunReport> run_cuda(const Program& program, Workload& workload, const Cud
                            const CudaOptions& cuda) {
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
-  if (Result<void> valid = check_options(program, *plan, options, cuda); !valid) return valid.failure();
+  if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
+  if (Result<void> valid = check_for_gpus(program, *plan, options, cuda); !valid) return valid.failure();
   if (cuda.here.valid())
     for (std::uint32_t d = 0; d < program.table.devices(); ++d) plan->model.here.push_back(cuda.here.value == d);
   if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
-  std::vector<std::size_t> payloads;
-  for (const std::string& payload : program.payloads) payloads.push_back(workload.payload_bytes(payload));
-  double bytes = static_cast<double>(workload.parameter_bytes());
-  for (std::uint32_t d = 0; d < program.table.devices(); ++d)
-    if (plan->model.is_here(DeviceId(d)))
-      bytes += DeviceBuffers::bytes(program.slots[DeviceId(d)], payloads,
-                                    Device::stash_bytes(*plan, workload, DeviceId(d)));
-  const auto mib = [](double n) { return std::to_string(static_cast<std::uint64_t>(n / (1024 * 1024))) + " MiB"; };
-  if (bytes > static_cast<double>(options.memory_bound_bytes))
-    return Failure{"the run needs " + mib(bytes) + " of memory, more than the bound of " +
-                   mib(static_cast<double>(options.memory_bound_bytes))};
+  const std::vector<std::size_t> payloads = payload_sizes(program, workload);
+  const Result<std::uint64_t> bytes = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
+  if (!bytes) return bytes.failure();
   std::size_t available = 0;
   std::size_t total = 0;
   const cudaError_t status = cudaMemGetInfo(&available, &total);
   if (status != cudaSuccess) return Failure{std::string("cudaMemGetInfo: ") + cudaGetErrorString(status)};
-  if (!cuda.slots_on_host && cuda.transport == CudaTransport::Local && bytes > static_cast<double>(available))
-    return Failure{"the run needs " + mib(bytes) + " of memory, and the GPU has " +
-                   mib(static_cast<double>(available)) + " left"};
+  if (!cuda.slots_on_host && cuda.transport == CudaTransport::Local && bytes.value() > available)
+    return Failure{"the run needs " + std::to_string(bytes.value() >> 20) + " MiB of memory, and the GPU has " +
+                   std::to_string(available >> 20) + " MiB left"};
   try {
     workload.create();
     Result<RunReport> report = Session(program, *plan, workload, options, cuda).run(lanes, payloads);
-    if (report) report->memory_bytes = static_cast<std::uint64_t>(bytes);
+    if (report) report->memory_bytes = bytes.value();
     return report;
   } catch (const std::bad_alloc&) {
-    return Failure{"not enough memory for the run: it needs " + mib(bytes)};
+    return Failure{"not enough memory for the run: it needs " + std::to_string(bytes.value() >> 20) + " MiB"};
   } catch (const std::exception& e) {
     return Failure{std::string("the run could not start: ") + e.what()};
   }

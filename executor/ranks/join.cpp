@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <thread>
 #include <utility>
 
+#include "core/check.h"
 #include "core/program_file.h"
 #include "executor/clock.h"
 #ifdef STAVE_WITH_GLOO
@@ -69,10 +71,9 @@ Result<void> find_each_other(const MpiWorld& mpi, RankPlace& place) {
 
 Result<std::unique_ptr<JoinedRank>> JoinedRank::join(TransportKind transport, const std::optional<RankPlace>& place,
                                                      bool rendezvous, const std::string& what) {
-  for (const TransportInfo& info : kTransports)
-    if (info.kind == transport && !info.is_built)
-      return Failure{"this build of stave has no transport " + std::string(info.name) + ": it was made without " +
-                     std::string(info.lacks)};
+  if (const TransportInfo& info = info_of(transport); !info.is_built)
+    return Failure{"this build of stave has no transport " + std::string(info.name) + ": it was made without " +
+                   std::string(info.lacks)};
   // Gloo writes to a peer that is gone as to any other; that is to be told, and not to end this rank without a word.
   std::signal(SIGPIPE, SIG_IGN);
   std::unique_ptr<JoinedRank> result(new JoinedRank);
@@ -115,6 +116,7 @@ Result<void> JoinedRank::come_together([[maybe_unused]] TransportKind transport,
 #ifdef STAVE_WITH_MPI
   if (transport == TransportKind::Mpi) transport_ = mpi_->connect(rendezvous);
 #endif
+  STAVE_CHECK(transport_ != nullptr, "a transport of ranks that nothing connects");
   ranks_.reset(new Ranks{*control_, *transport_});
   return {};
 }
@@ -122,8 +124,11 @@ Result<void> JoinedRank::come_together([[maybe_unused]] TransportKind transport,
 std::string JoinedRank::fail(const std::string& cause) {
   has_failed_ = true;
   const Ticks deadline = now_ns() + kCauseNs;
-  const bool is_of_another = cause.find("canceled") != std::string::npos || cause.find("gloo:") != std::string::npos ||
-                             cause.find("mpi:") != std::string::npos;
+  // A transport's own words begin with its name.
+  const bool is_of_another =
+      cause.find("canceled") != std::string::npos || std::ranges::any_of(kTransports, [&](const TransportInfo& info) {
+        return info.has_ranks && cause.find(std::string(info.name) + ":") != std::string::npos;
+      });
   while (is_of_another && !control_->is_aborted() && now_ns() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   if (!control_->is_aborted()) control_->abort("rank " + std::to_string(control_->rank()) + ": " + cause);

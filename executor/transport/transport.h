@@ -44,7 +44,7 @@ class Transport {
   virtual ~Transport() = default;
 
   /// Returns when header and data may be written again; with buffers below, that may be before they are received.
-  /// Empty, or why it failed.
+  /// Empty, or why it failed: the transport's name and a colon, then the library's words; or "canceled".
   virtual std::string send(Channel channel, const MessageHeader& header, std::span<const std::byte> data) = 0;
   /// Receives the next message of the channel, whose data must be as long as `data`: if its header says something else
   /// the data is left alone. Empty, or why it failed.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace stave {
@@ -39,5 +40,14 @@ inline constexpr std::array<TransportInfo, 5> kTransports = {{
     {TransportKind::Local, "local", false, true, true, ""},
     {TransportKind::Nccl, "nccl", false, true, true, ""},
 }};
+
+constexpr const TransportInfo& info_of(TransportKind kind) { return kTransports[static_cast<std::size_t>(kind)]; }
+
+constexpr bool transports_stand_in_order() {
+  for (std::size_t i = 0; i < kTransports.size(); ++i)
+    if (kTransports[i].kind != static_cast<TransportKind>(i)) return false;
+  return true;
+}
+static_assert(transports_stand_in_order(), "a row of kTransports stands in another place than its kind");
 
 }  // namespace stave

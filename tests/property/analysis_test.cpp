@@ -81,6 +81,20 @@ void check_all(const Schedule& schedule, const Program& program, const Costs& co
   CHECK(bound.makespan_by == BoundBy::Strong);
 }
 
+TEST_CASE("the library: a run allocates a slot for each activation that is held at most, and no more") {
+  for (const std::filesystem::path& file : library()) {
+    CAPTURE(file);
+    const Schedule schedule = test::schedule_of(text_of(file));
+    const Program program = test::program_of(schedule, test::table_of(schedule));
+    Diagnostics sink;
+    const std::optional<Costs> costs = make_costs(schedule, sink);
+    REQUIRE(costs);
+    const Report report = analyse(schedule, program, simulate(program, *costs));
+    for (std::uint32_t d = 0; d < program.table.devices(); ++d)
+      CHECK(program.slots[DeviceId(d)].stash == report.devices[DeviceId(d)].peak_activations);
+  }
+}
+
 TEST_CASE("the library: bounds hold, idle and blame sum exactly, the path has no slack") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);
