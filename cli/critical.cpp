@@ -58,13 +58,22 @@ std::string critical_text(const Built& built) {
   const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs);
   if (path.nodes.empty()) return "";
   std::vector<std::vector<std::string>> rows = {{"critical path", "time", "share", "count"}};
-  add_rows(rows, built, path.kinds, "kinds", [](const KindBlame& part) { return part.name; });
+  // Where messages contend, also what passes while one waits for a link or a device that others have.
+  std::vector<KindBlame> kinds = path.kinds;
+  if (path.waiting > 0) {
+    KindBlame waiting;
+    waiting.name = "waiting";
+    waiting.time = path.waiting;
+    kinds.push_back(std::move(waiting));
+  }
+  add_rows(rows, built, kinds, "kinds", [](const KindBlame& part) { return part.name; });
   rows.push_back({"", "", "", ""});
   add_rows(rows, built, path.stages, "stages", name_of_stage);
   add_rows(rows, built, path.links, "links", [](const LinkBlame& part) {
     return fmt::format("link {} to {}", part.source.value, part.target.value);
   });
   std::string result = "\n" + aligned(rows);
+  if (built.contends) return result + "slack is not known where messages contend\n";
   const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
   const auto end = spare.begin() + static_cast<std::ptrdiff_t>(built.program->table.size());
   result += fmt::format("{} of {} ops have no slack: each moment that one takes longer makes all of it longer\n",
@@ -80,6 +89,7 @@ Json critical_json(const Built& built) {
     return json;
   };
   Json result = {{"kinds", Json::array()}, {"stages", Json::array()}, {"links", Json::array()}};
+  if (path.waiting > 0) result["waiting"] = time_json(*built.report, path.waiting);
   for (const KindBlame& each : path.kinds) result["kinds"].push_back(part({{"kind", each.name}}, each));
   for (const StageBlame& each : path.stages)
     result["stages"].push_back(part({{"stage", each.stage == UINT32_MAX ? Json() : Json(each.stage)}}, each));

@@ -38,6 +38,8 @@ Exit simulate_one(const SimulateArguments& arguments) {
     return fail(checked.failure().message);
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
+  if (arguments.slack && one.built.contends)
+    return fail("--slack: by how much an op could start later is not known where messages contend");
   std::vector<WhatIf> changes;
   if (!arguments.what_if.empty()) {
     const Result<std::vector<Argument>> parameters = arguments_of(arguments.schedule);
