@@ -110,4 +110,13 @@ std::vector<MedianLength> Measured::medians() const {
   return result;
 }
 
+void Measured::report(RunReport& into) const {
+  const Typical one = typical();
+  into.timeline = *one.timeline;
+  into.timeline_step = one.step;
+  into.makespan_ns = makespan(program_, into.timeline);
+  into.bubble = bubble(program_, into.timeline);
+  into.medians = medians();
+}
+
 }  // namespace stave

@@ -19,7 +19,12 @@ class Measured {
   /// Takes the times of a step. The first step of a run is dropped when a second comes: caches are cold in it.
   void add(std::uint64_t step, const Timeline& timeline);
 
-  /// The step of median makespan. At least one must have been added.
+  /// Puts what is typical of them into a run's report: the step of median makespan, and the median lengths. At least one
+  /// must have been added.
+  void report(RunReport& into) const;
+
+ private:
+  /// The step of median makespan.
   struct Typical {
     std::uint64_t step = 0;
     const Timeline* timeline = nullptr;
@@ -27,8 +32,6 @@ class Measured {
   Typical typical() const;
   /// By kind, then stage; pairs after the ops by themselves. G that run as one count with what each took.
   std::vector<MedianLength> medians() const;
-
- private:
   struct Step {
     std::uint64_t step = 0;
     Timeline timeline;

@@ -90,12 +90,7 @@ class Session {
     if (rendezvous_.is_deadlocked()) {
       report_.deadlock = rendezvous_.deadlock();
     } else if (!report_.losses.empty()) {
-      const Measured::Typical typical = measured_.typical();
-      report_.timeline = *typical.timeline;
-      report_.timeline_step = typical.step;
-      report_.makespan_ns = makespan(program_, report_.timeline);
-      report_.bubble = bubble(program_, report_.timeline);
-      report_.medians = measured_.medians();
+      measured_.report(report_);
     }
     return std::move(report_);
   }

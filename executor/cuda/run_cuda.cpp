@@ -79,14 +79,7 @@ class Session {
     Result<void> ended = team_.run([this](std::uint32_t member) { work(member); }, [this] { watch(); });
     if (!ended) return ended.failure();
     report_.declared = plan_.declared;
-    if (has_times_) {
-      const Measured::Typical typical = measured_.typical();
-      report_.timeline = *typical.timeline;
-      report_.timeline_step = typical.step;
-      report_.makespan_ns = makespan(program_, report_.timeline);
-      report_.bubble = bubble(program_, report_.timeline);
-      report_.medians = measured_.medians();
-    }
+    if (has_times_) measured_.report(report_);
     return std::move(report_);
   }
 
