@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for schedule in one_f_one_b interleaved zb_h1 zb_v; do
   for round in $(seq "$rounds"); do
-    "$stave" profile "$schedule" P=4 M=8 --repeats 15 -o "$work/costs.toml"
+    "$stave" profile "$schedule" P=4 M=8 --repeats 8 -o "$work/costs.toml"
     "$stave" simulate "$schedule" P=4 M=8 --costs "$work/costs.toml" --json > "$work/$schedule.$round.predicted"
     "$stave" run "$schedule" P=4 M=8 --costs "$work/costs.toml" --clock virtual --steps 8 --json \
       > "$work/$schedule.$round.measured"

@@ -110,15 +110,15 @@ Costs own_lengths(const Program& program, const Timeline& measured, const Costs&
   return result;
 }
 
-Costs median_lengths(const Program& program, const std::vector<MedianLength>& medians, const Costs& costs_ns) {
+Costs typical_lengths(const Program& program, const std::vector<TypicalLength>& lengths, const Costs& costs_ns) {
   Costs result = costs_ns;
   const OpSet& ops = program.table.ops;
-  for (const MedianLength& median : medians) {
-    if (median.with.valid()) continue;
-    const OpKind& kind = ops.kinds()[median.kind];
-    KindTicks& ticks = result.kinds[median.kind];
-    if (!median.stage.valid()) {
-      ticks = {{median.length_ns}, {}};
+  for (const TypicalLength& typical : lengths) {
+    if (typical.with.valid()) continue;
+    const OpKind& kind = ops.kinds()[typical.kind];
+    KindTicks& ticks = result.kinds[typical.kind];
+    if (!typical.stage.valid()) {
+      ticks = {{typical.length_ns}, {}};
       continue;
     }
     std::size_t stage = 0;
@@ -127,12 +127,12 @@ Costs median_lengths(const Program& program, const std::vector<MedianLength>& me
     std::array<std::uint32_t, kMaxIndices> stride = {};
     stride[stage] = 1;
     if (ticks.values.size() != stages || ticks.stride != stride) ticks = {std::vector<Ticks>(stages, 0), stride};
-    ticks.values[median.stage.value] = median.length_ns;
+    ticks.values[typical.stage.value] = typical.length_ns;
   }
   std::map<std::array<std::uint32_t, 4>, Ticks> of_pairs;
-  for (const MedianLength& median : medians)
-    if (median.with.valid())
-      of_pairs[{median.kind.value, median.stage.value, median.with.value, median.with_stage.value}] = median.length_ns;
+  for (const TypicalLength& typical : lengths)
+    if (typical.with.valid())
+      of_pairs[{typical.kind.value, typical.stage.value, typical.with.value, typical.with_stage.value}] = typical.length_ns;
   set_pairs(program.table, result, [&](std::uint32_t first, std::uint32_t second) {
     const OpId a = program.table.entries[first];
     const OpId b = program.table.entries[second];

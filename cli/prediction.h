@@ -25,7 +25,7 @@ std::vector<Ticks> setup_costs(const Program& program, const Costs& costs_ns);
 /// Costs that give every op its own measured length. Messages keep their price.
 Costs own_lengths(const Program& program, const Timeline& measured, const Costs& costs_ns);
 
-/// Costs that give every op the median of its kind and stage. Messages keep their price.
-Costs median_lengths(const Program& program, const std::vector<MedianLength>& medians, const Costs& costs_ns);
+/// Costs that give every op what is typical of its kind and stage. Messages keep their price.
+Costs typical_lengths(const Program& program, const std::vector<TypicalLength>& lengths, const Costs& costs_ns);
 
 }  // namespace stave

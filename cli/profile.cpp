@@ -12,8 +12,8 @@
 #include "cli/pipeline.h"
 #include "cli/run/arguments.h"
 #include "cli/run/trained_model.h"
-#include "executor/plan.h"
 #include "executor/profile.h"
+#include "executor/run.h"
 
 namespace stave {
 namespace {
@@ -54,19 +54,27 @@ Exit profile_schedule(const ProfileArguments& arguments) {
   if (const Exit exit = build_one(one, arguments.run.schedule, Step::Priced); exit != Exit::Done) return exit;
   // A cost is that of an op of which nothing is frozen: what is left out is a share of it.
   one.built.schedule->costs.freeze.clear();
+  const Program& program = *one.built.program;
   TrainedModel model(arguments.run, one.built);
-  if (const Result<void> made = model.make(*one.built.program, nullptr); !made) return fail(made.failure().message);
-  const Result<Plan> plan = make_plan(*one.built.program, true);
-  if (!plan) return fail(plan.failure().message);
-  const Result<ModelProfile> profile = profile_model(model.workload(), plan.value().model, arguments.repeats);
+  if (const Result<void> made = model.make(program, nullptr); !made) return fail(made.failure().message);
+  Result<ModelProfile> profile = profile_model(model.workload(), *model.partition(), arguments.repeats);
   if (!profile) return fail(profile.failure().message);
-  MeasuredCosts costs = costs_of(profile.value(), *one.built.program, model.workload());
+  TrainedModel again(arguments.run, one.built);
+  if (const Result<void> made = again.make(program, nullptr); !made) return fail(made.failure().message);
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  // The first step of a run does not count.
+  options.steps = arguments.repeats + 1;
+  const Result<RunReport> report = run(program, again.workload(), options);
+  if (!report) return fail(report.failure().message);
+  take_lengths(profile.value(), program.table.ops, report.value().lengths);
+  MeasuredCosts costs = costs_of(profile.value(), program, model.workload());
   const ModelConfig& m = arguments.run.model;
   costs.notes.insert(costs.notes.begin(),
                      fmt::format("a transformer, width {}, {} heads, {} rows of {} tokens a microbatch, {} parameters in {} "
-                                 "stages, on one thread; medians of {}",
+                                 "stages; in a run of {} steps of {}",
                                  m.width, m.heads, m.rows, m.sequence, model.parameters(), one.built.schedule->stages,
-                                 arguments.repeats));
+                                 arguments.repeats, title_of(*one.built.schedule)));
   std::vector<std::string> inputs = inputs_of(arguments);
   for (std::string& each : files_of(arguments.run.schedule, one.loaded)) inputs.push_back(std::move(each));
   return write(arguments, costs, inputs);
@@ -90,7 +98,7 @@ CLI::App* add_profile(CLI::App& app, Exit& exit) {
   command->add_option("-o,--output", arguments->output, "the costs file to write, - for standard output")
       ->type_name("FILE")
       ->capture_default_str();
-  command->add_option("--repeats", arguments->repeats, "times that every op is measured; their median counts")
+  command->add_option("--repeats", arguments->repeats, "steps that are run to measure, and times that every op is measured by itself")
       ->check(between(1, kMostRepeats))
       ->type_name("N")
       ->capture_default_str();

@@ -64,20 +64,24 @@ void Measured::add(std::uint64_t step, const Timeline& timeline) {
   steps_.push_back({step, timeline, makespan(program_, timeline)});
 }
 
-Measured::Typical Measured::typical() const {
+std::vector<const Measured::Step*> Measured::middle() const {
   std::vector<const Step*> sorted;
   for (const Step& step : steps_) sorted.push_back(&step);
   std::ranges::stable_sort(sorted, {}, &Step::makespan);
-  const Step& median = *sorted[(sorted.size() - 1) / 2];
-  return {median.step, &median.timeline};
+  const auto outer = static_cast<std::ptrdiff_t>((sorted.size() + 1) / 4);
+  return {sorted.begin() + outer, sorted.end() - outer};
 }
 
-std::vector<MedianLength> Measured::medians() const {
+std::vector<TypicalLength> Measured::lengths(const std::vector<const Step*>& steps) const {
   const Table& table = program_.table;
   const OpSet& ops = table.ops;
   const std::vector<std::uint32_t> seconds = seconds_of(table);
+  struct Sum {
+    Ticks ns = 0;
+    std::uint32_t samples = 0;
+  };
   // Kind and stage of the second op of a pair, then of the op itself.
-  std::map<std::array<std::uint32_t, 4>, std::vector<Ticks>> lengths;
+  std::map<std::array<std::uint32_t, 4>, Sum> sums;
   for (std::uint32_t position = 0; position < table.size(); ++position) {
     const std::uint32_t second = seconds.empty() ? kAlone : seconds[position];
     if (second == kSecond) continue;
@@ -89,34 +93,34 @@ std::vector<MedianLength> Measured::medians() const {
       key[0] = ops.kind_of(with).value + 1;
       key[1] = ops.stage(with);
     }
-    std::vector<Ticks>& mine = lengths[key];
-    for (const Step& step : steps_) mine.push_back(step.timeline.end[position] - step.timeline.start[position]);
+    Sum& mine = sums[key];
+    for (const Step* step : steps) mine.ns += step->timeline.end[position] - step->timeline.start[position];
+    mine.samples += static_cast<std::uint32_t>(steps.size());
   }
-  std::vector<MedianLength> result;
-  for (auto& [key, values] : lengths) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::ranges::nth_element(values, middle);
-    MedianLength median;
-    median.kind = KindId(key[2]);
-    median.stage = StageId(key[3]);
+  std::vector<TypicalLength> result;
+  for (const auto& [key, sum] : sums) {
+    TypicalLength typical;
+    typical.kind = KindId(key[2]);
+    typical.stage = StageId(key[3]);
     if (key[0] > 0) {
-      median.with = KindId(key[0] - 1);
-      median.with_stage = StageId(key[1]);
+      typical.with = KindId(key[0] - 1);
+      typical.with_stage = StageId(key[1]);
     }
-    median.length_ns = *middle;
-    median.samples = static_cast<std::uint32_t>(values.size());
-    result.push_back(median);
+    typical.length_ns = (sum.ns + sum.samples / 2) / sum.samples;
+    typical.samples = sum.samples;
+    result.push_back(typical);
   }
   return result;
 }
 
 void Measured::report(RunReport& into) const {
-  const Typical one = typical();
-  into.timeline = *one.timeline;
+  const std::vector<const Step*> steps = middle();
+  const Step& one = *steps[(steps.size() - 1) / 2];
+  into.timeline = one.timeline;
   into.timeline_step = one.step;
-  into.makespan_ns = makespan(program_, into.timeline);
+  into.makespan_ns = one.makespan;
   into.bubble = bubble(program_, into.timeline);
-  into.medians = medians();
+  into.lengths = lengths(steps);
 }
 
 }  // namespace stave

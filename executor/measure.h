@@ -19,24 +19,21 @@ class Measured {
   /// Takes the times of a step. The first step of a run is dropped when a second comes: caches are cold in it.
   void add(std::uint64_t step, const Timeline& timeline);
 
-  /// Puts what is typical of them into a run's report: the step of median makespan, and the median lengths. At least one
+  /// Puts what is typical of them into a run's report: the step of median makespan, and the typical lengths. At least one
   /// must have been added.
   void report(RunReport& into) const;
 
  private:
-  /// The step of median makespan.
-  struct Typical {
-    std::uint64_t step = 0;
-    const Timeline* timeline = nullptr;
-  };
-  Typical typical() const;
-  /// By kind, then stage; pairs after the ops by themselves. G that run as one count with what each took.
-  std::vector<MedianLength> medians() const;
   struct Step {
     std::uint64_t step = 0;
     Timeline timeline;
     Ticks makespan = 0;
   };
+  /// The half of the steps whose makespans are in the middle, by rising makespan: one step that was disturbed counts for
+  /// nothing.
+  std::vector<const Step*> middle() const;
+  /// Over `steps`, by kind, then stage; pairs after the ops by themselves. G that run as one count with what each took.
+  std::vector<TypicalLength> lengths(const std::vector<const Step*>& steps) const;
   const Program& program_;
   std::size_t most_;
   std::deque<Step> steps_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -35,7 +37,14 @@ struct Samples {
   std::vector<Ticks> forward, input, weight, backward, recompute, update;
 
   StageTimes medians() const {
-    return {median(forward), median(input), median(weight), median(backward), median(recompute), median(update)};
+    StageTimes result;
+    result[Operation::Forward] = median(forward);
+    result[Operation::InputGradient] = median(input);
+    result[Operation::WeightGradient] = median(weight);
+    result[Operation::Backward] = median(backward);
+    result[Operation::Recompute] = median(recompute);
+    result[Operation::Optimizer] = median(update);
+    return result;
   }
 };
 
@@ -245,6 +254,42 @@ ModelProfile measure(Workload& workload, const Partition& partition, std::uint32
 
 Ticks LinkTimes::message_ns(std::size_t bytes) const {
   return latency_ns + static_cast<Ticks>(static_cast<double>(bytes) / bytes_per_ns);
+}
+
+void take_lengths(ModelProfile& profile, const OpSet& ops, const std::vector<TypicalLength>& lengths) {
+  struct Mean {
+    Ticks sum = 0;
+    std::uint32_t samples = 0;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Mean> pairs;
+  IdVector<StageId, StageTimes> in_run;
+  in_run.assign(profile.stages.size(), {});
+  for (const TypicalLength& each : lengths) {
+    if (each.with.valid()) {
+      Mean& mean = pairs[{each.kind.value, each.with.value}];
+      mean.sum += each.length_ns * each.samples;
+      mean.samples += each.samples;
+    } else if (each.stage.valid()) {
+      in_run[each.stage][ops.kinds()[each.kind].operation] = each.length_ns;
+    }
+  }
+  for (const auto& [kinds, mean] : pairs)
+    profile.pairs.push_back({KindId(kinds.first), KindId(kinds.second), mean.sum / mean.samples});
+  for (std::uint32_t s = 0; s < profile.stages.size(); ++s) {
+    StageTimes& alone = profile.stages[StageId(s)];
+    const StageTimes& run = in_run[StageId(s)];
+    Ticks sum_alone = 0;
+    Ticks sum_run = 0;
+    for (std::size_t i = 0; i < run.ns.size(); ++i) {
+      if (run.ns[i] == 0 || alone.ns[i] == 0) continue;
+      sum_alone += alone.ns[i];
+      sum_run += run.ns[i];
+    }
+    const double scale = sum_alone > 0 ? static_cast<double>(sum_run) / static_cast<double>(sum_alone) : 1;
+    for (std::size_t i = 0; i < run.ns.size(); ++i)
+      alone.ns[i] = run.ns[i] > 0 ? run.ns[i] : std::llround(static_cast<double>(alone.ns[i]) * scale);
+    alone[Operation::Declared] = 0;
+  }
 }
 
 Result<ModelProfile> profile_model(Workload& workload, const Partition& partition, std::uint32_t repeats) {

@@ -1,31 +1,36 @@
-// profile: what the stages of a model take here, one op after another on one thread, and what a message takes between two
-// threads. Running a schedule is run.h; making costs of it is for others.
+// profile: what the stages of a model take here, in a run of a schedule and one op after another on one thread, and what a
+// message takes between two threads. Running a schedule is run.h; making costs of it is for others.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/ids.h"
+#include "core/operations.h"
 #include "core/result.h"
 #include "core/ticks.h"
 #include "executor/partition.h"
+#include "executor/run.h"
 #include "executor/stage/stage.h"
 
 namespace stave {
 
-/// Median lengths, of a slice where microbatches are cut. Unit: ns of CPU time.
+/// What the ops of a stage take, of a slice where microbatches are cut; 0 where it is not known. Unit: ns of CPU time.
 struct StageTimes {
-  Ticks forward = 0;
-  Ticks input_gradient = 0;
-  /// Taken later than the input gradient, when other stages have run in between.
-  Ticks weight_gradient = 0;
-  /// Input and weight gradient, one right after the other.
-  Ticks backward = 0;
-  /// 0 where nothing is recomputed.
-  Ticks recompute = 0;
-  Ticks optimizer_step = 0;
+  std::array<Ticks, kOperations.size()> ns = {};
+
+  Ticks& operator[](Operation operation) { return ns[static_cast<std::size_t>(operation)]; }
+  Ticks operator[](Operation operation) const { return ns[static_cast<std::size_t>(operation)]; }
+};
+
+/// What an overlapped pair takes, `first` leading.
+struct PairTime {
+  KindId first;
+  KindId second;
+  Ticks ns = 0;
 };
 
 /// Between two threads of this process.
@@ -40,6 +45,8 @@ struct LinkTimes {
 
 struct ModelProfile {
   IdVector<StageId, StageTimes> stages;
+  /// By kind; empty where none were run.
+  std::vector<PairTime> pairs;
   LinkTimes link;
   /// How many times longer stages take while another thread copies messages all the time.
   double slow_down = 1;
@@ -47,10 +54,16 @@ struct ModelProfile {
 
 inline constexpr std::uint32_t kMostRepeats = 1000;
 
-/// Runs `repeats` (1 to kMostRepeats) microbatches through all stages, half of them with backwards in one, and two to
-/// begin with that do not count. The workload is configured, made, and left after a step of these.
+/// Runs `repeats` (1 to kMostRepeats) microbatches through all stages twice, once with backwards in one and once with the
+/// weight gradients after those of the inputs of all stages, and two to begin with that do not count. Medians count; nothing
+/// is measured of G. The workload is configured, made, and left after a step of these.
 /// Errors: a partition that the model does not fit; not enough memory; a stage that fails.
 /// Cost: repeats times the forward and backward of a microbatch, three times; some 10 ms for the link.
 Result<ModelProfile> profile_model(Workload& workload, const Partition& partition, std::uint32_t repeats);
+
+/// Puts what ops took in a run of `ops` in place of what they took by themselves: beside other ops, with their buffers in
+/// and out of the caches as a schedule leaves them. What the run did not have is scaled by what the others of its stage
+/// took there against what they took alone.
+void take_lengths(ModelProfile& profile, const OpSet& ops, const std::vector<TypicalLength>& lengths);
 
 }  // namespace stave

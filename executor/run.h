@@ -68,14 +68,15 @@ struct RunOptions {
   std::function<void(const std::string&)> on_warning;
 };
 
-/// Median length of the ops of a kind on a stage.
-struct MedianLength {
+/// What the ops of a kind on a stage typically take.
+struct TypicalLength {
   KindId kind;
   /// Not valid for ops without a stage.
   StageId stage;
   /// Of an overlapped pair, whose first op is of `kind` on `stage`: those of the second. Not valid of an op by itself.
   KindId with;
   StageId with_stage;
+  /// The mean: the ops of a device follow one another, so what they take adds up.
   Ticks length_ns = 0;
   std::uint32_t samples = 0;
 };
@@ -87,8 +88,8 @@ struct RunReport {
   std::uint64_t timeline_step = 0;
   Ticks makespan_ns = 0;
   double bubble = 0;
-  /// Over the same last steps, by kind, then stage.
-  std::vector<MedianLength> medians;
+  /// Over the half of the same last steps whose makespans are nearest the median, by kind, then stage.
+  std::vector<TypicalLength> lengths;
   /// Of every step finished.
   std::vector<double> losses;
   /// Kinds of ops that were run as a wait of their cost, because only the schedule knows what they are.

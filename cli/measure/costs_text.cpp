@@ -35,26 +35,21 @@ std::string comment(std::string text) {
   return text;
 }
 
-Ticks time_of(const StageTimes& times, Operation operation) {
-  switch (operation) {
-    case Operation::Forward:
-      return times.forward;
-    case Operation::InputGradient:
-      return times.input_gradient;
-    case Operation::WeightGradient:
-      return times.weight_gradient;
-    case Operation::Backward:
-      return times.backward;
-    case Operation::Recompute:
-      return times.recompute;
-    case Operation::Optimizer:
-      return times.optimizer_step;
-    case Operation::ReduceGradient:
-    case Operation::Declared:
-      return 0;
+/// The ops of a device follow one another, so what they take adds up: it is their mean that tells of the sum.
+struct Mean {
+  double sum = 0;
+  std::uint32_t count = 0;
+
+  void add(double length) {
+    sum += length;
+    ++count;
   }
-  return 0;
-}
+  void add(const Mean& other) {
+    sum += other.sum;
+    count += other.count;
+  }
+  double value() const { return count > 0 ? sum / count : 0; }
+};
 
 /// Lengths of ops by stage, in the order in which kinds come.
 class Lengths {
@@ -62,7 +57,7 @@ class Lengths {
   void add(const std::string& name, std::uint32_t stage, double length) {
     auto at = std::find_if(all_.begin(), all_.end(), [&](const auto& each) { return each.first == name; });
     if (at == all_.end()) at = all_.insert(all_.end(), {name, {}});
-    at->second[stage].push_back(length);
+    at->second[stage].add(length);
   }
   std::vector<MeasuredCosts::Line> lines() {
     std::vector<MeasuredCosts::Line> result;
@@ -71,15 +66,15 @@ class Lengths {
       for (const auto& [stage, lengths] : by_stage)
         if (stage != RecordedOp::kNone) stages = std::max(stages, stage + 1);
     for (auto& [name, by_stage] : all_) {
-      std::vector<double> every;
-      for (const auto& [stage, lengths] : by_stage) every.insert(every.end(), lengths.begin(), lengths.end());
-      const double typical = median(every);
+      Mean every;
+      for (const auto& [stage, mean] : by_stage) every.add(mean);
+      const double typical = every.value();
       MeasuredCosts::Line line{name, {}};
       if (by_stage.contains(RecordedOp::kNone)) {
         line.values = {typical};
       } else {
         line.values.assign(stages, typical);
-        for (auto& [stage, lengths] : by_stage) line.values[stage] = median(lengths);
+        for (const auto& [stage, mean] : by_stage) line.values[stage] = mean.value();
       }
       result.push_back(std::move(line));
     }
@@ -87,7 +82,7 @@ class Lengths {
   }
 
  private:
-  std::vector<std::pair<std::string, std::map<std::uint32_t, std::vector<double>>>> all_;
+  std::vector<std::pair<std::string, std::map<std::uint32_t, Mean>>> all_;
 };
 
 }  // namespace
@@ -117,10 +112,13 @@ MeasuredCosts costs_of(const ModelProfile& profile, const Program& program, cons
   for (const OpKind& kind : program.table.ops.kinds()) {
     MeasuredCosts::Line line{kind.name, {}};
     if (kind.extent(IndexRole::Stage) == 0) continue;
-    for (const StageTimes& times : profile.stages) line.values.push_back(us(time_of(times, kind.operation)));
+    for (const StageTimes& times : profile.stages) line.values.push_back(us(times[kind.operation]));
     if (std::any_of(line.values.begin(), line.values.end(), [](double value) { return value > 0; }))
       result.lines.push_back(std::move(line));
   }
+  const auto name = [&](KindId kind) { return program.table.ops.kinds()[kind].name; };
+  for (const PairTime& pair : profile.pairs)
+    result.lines.push_back({name(pair.first) + " with " + name(pair.second), {us(pair.ns)}});
   for (const std::string& payload : program.payloads)
     if (const std::size_t bytes = workload.payload_bytes(payload); bytes > 0)
       result.lines.push_back({payload, {us(profile.link.message_ns(bytes))}});
@@ -140,17 +138,17 @@ MeasuredCosts costs_of(const RecordedTimeline& timeline) {
   for (const RecordedOp& op : timeline.ops)
     if (op.block != RecordedOp::kNone) blocks[{op.block, op.device}].push_back(&op);
   Lengths ops;
-  std::map<std::string, std::vector<double>> pairs;
+  std::map<std::string, Mean> pairs;
   for (const RecordedOp& op : timeline.ops)
     if (op.block == RecordedOp::kNone || blocks[{op.block, op.device}].size() == 1) ops.add(op.kind, op.stage, length(op));
   for (const auto& [where, block] : blocks)
-    if (block.size() > 1) pairs[block[0]->kind + " with " + block[1]->kind].push_back(length(*block[0]));
+    if (block.size() > 1) pairs[block[0]->kind + " with " + block[1]->kind].add(length(*block[0]));
   std::map<std::string, std::vector<double>> messages;
   for (const RecordedMessage& message : timeline.messages)
     if (!message.carries.empty()) messages[message.carries].push_back(length(message));
   result.lines = ops.lines();
-  for (auto* rest : {&pairs, &messages})
-    for (auto& [name, lengths] : *rest) result.lines.push_back({name, {median(lengths)}});
+  for (const auto& [name, mean] : pairs) result.lines.push_back({name, {mean.value()}});
+  for (auto& [name, lengths] : messages) result.lines.push_back({name, {median(lengths)}});
   result.notes.push_back(fmt::format("of a {} timeline of {}", words_of(timeline.origin), timeline.schedule));
   return result;
 }

@@ -31,8 +31,8 @@ std::string costs_text(const MeasuredCosts& costs);
 /// Every kind of op that a program has and the model computes, and every payload that carries data.
 MeasuredCosts costs_of(const ModelProfile& profile, const Program& program, const Workload& workload);
 
-/// Medians by kind and stage, of an overlapped pair by kind, of a message by payload. A stage without an op of a kind has the
-/// kind's median.
+/// Means by kind and stage, and of an overlapped pair by kind; medians of a message by payload, since one that comes late tells of
+/// its receiver. A stage without an op of a kind has the kind's mean.
 MeasuredCosts costs_of(const RecordedTimeline& timeline);
 
 }  // namespace stave

@@ -195,7 +195,7 @@ void RunText::compare(const RunReport& report) {
   const IdVector<DeviceId, DeviceReport> was = analyse(*built_.schedule, program, report.timeline).devices;
   const IdVector<DeviceId, DeviceReport> is = analyse(*built_.schedule, program, predicted).devices;
   say(fmt::format("\nstep {} measured, against the simulator's prediction from {}\n\n", report.timeline_step + 1,
-                  from_costs ? "the costs" : "the median time of each stage's ops"));
+                  from_costs ? "the costs" : "the mean time of each stage's ops"));
   say(fmt::format("            {:^34}  {:^34}\n", "busy", "end of the last op"));
   say(fmt::format("            {:>11} {:>11} {:>10}  {:>11} {:>11} {:>10}\n", "measured", "predicted", "difference",
                   "measured", "predicted", "difference"));
@@ -228,7 +228,7 @@ void RunText::compare(const RunReport& report) {
         "chance.\n");
   const Timeline by_own = simulate(program, own_lengths(program, report.timeline, costs_ns_));
   const Ticks own = analyse(*built_.schedule, program, by_own).makespan;
-  say(fmt::format("With each op's own time in place of the medians the prediction is {}: {}.\n", time(own),
+  say(fmt::format("With each op's own time in place of the means the prediction is {}: {}.\n", time(own),
                   difference(measured_end, own)));
 }
 
@@ -278,7 +278,7 @@ RunText::Json RunText::timeline_json(const Timeline& timeline) const {
 
 Timeline RunText::predict(const RunReport& report) const {
   if (arguments_.sleeps()) return simulate(*built_.program, costs_ns_);
-  return simulate(*built_.program, median_lengths(*built_.program, report.medians, costs_ns_));
+  return simulate(*built_.program, typical_lengths(*built_.program, report.lengths, costs_ns_));
 }
 
 void RunText::say(const std::string& text) {

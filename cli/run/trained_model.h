@@ -33,6 +33,8 @@ class TrainedModel {
   void compare(const StepReport& step, const Ranks* ranks);
 
   Workload& workload() const { return *workload_; }
+  /// Empty if the ops are sleeps.
+  const std::optional<Partition>& partition() const { return partition_; }
   /// Null but of the transformer.
   const Corpus* corpus() const { return corpus_.get(); }
   /// As the heading shows it.

@@ -219,7 +219,7 @@ TEST_CASE("an overlapped pair starts when both may and ends as one") {
   const Timeline& t = report.value().timeline;
   CHECK(t.start[first] == t.start[first + 1]);
   CHECK(t.end[first] == t.end[first + 1]);
-  CHECK(std::ranges::count_if(report.value().medians, [](const MedianLength& m) { return m.with.valid(); }) == 1);
+  CHECK(std::ranges::count_if(report.value().lengths, [](const TypicalLength& m) { return m.with.valid(); }) == 1);
   REQUIRE(run_reference(plain, plain_partition(2, 4), 1));
   CHECK(compare_gradients(p.table, integers, plain).agrees);
 
