@@ -137,7 +137,9 @@ Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& 
     }
     Result<NamedText> parameter = named_text(word);
     if (!parameter) return parameter.failure();
-    if (result.empty()) return Failure{fmt::format("`{}` comes before any schedule file", word)};
+    if (result.empty())
+      return Failure{several ? fmt::format("`{0}` comes before any schedule file; `-D {0}` is for all of them", word)
+                             : fmt::format("`{}` comes before any schedule file", word)};
     if (Result<void> added = add(result.back().parameters, std::move(*parameter)); !added)
       return added.failure();
   }

@@ -32,6 +32,21 @@ Rational ideal_of(const Built& built) {
   return units(price.makespan, free.ticks_per_unit);
 }
 
+/// Of all pairs of a stage and a microbatch, how many have a forward; 1 if none has.
+double visited_of(const Schedule& schedule, const Table& table) {
+  const OpSet& ops = table.ops;
+  std::vector<bool> seen(std::size_t{schedule.stages} * schedule.microbatches, false);
+  std::size_t count = 0;
+  for (const OpId op : table.entries) {
+    if (ops.kind(op).operation != Operation::Forward) continue;
+    const std::size_t pair = std::size_t{ops.stage(op)} * schedule.microbatches + ops.microbatch(op);
+    if (pair >= seen.size() || seen[pair]) continue;
+    seen[pair] = true;
+    ++count;
+  }
+  return count == 0 ? 1 : static_cast<double>(count) / static_cast<double>(seen.size());
+}
+
 Levels levels_of(const Built& built, Share share) {
   const Schedule& schedule = *built.schedule;
   const Report& report = *built.report;
@@ -62,6 +77,9 @@ Levels levels_of(const Built& built, Share share) {
   }
   result.messages = report.messages;
   for (const std::uint32_t each : report.staleness) result.staleness = std::max(result.staleness, each);
+  const std::vector<Rational>& freeze = schedule.costs.freeze;
+  result.freezes = std::any_of(freeze.begin(), freeze.end(), [](const Rational& ratio) { return ratio != Rational(0); });
+  result.visited = visited_of(schedule, *built.table);
   result.account = account_of(*built.program, *built.timeline, *built.costs, report);
   return result;
 }

@@ -42,6 +42,9 @@ struct Levels {
   std::uint32_t messages = 0;
   /// The greatest of any stage.
   std::uint32_t staleness = 0;
+  /// It leaves out a part of its weight gradients; and the share of all stages that a microbatch goes through, on average.
+  bool freezes = false;
+  double visited = 1;
   Account account;
 };
 

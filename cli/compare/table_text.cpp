@@ -56,6 +56,20 @@ std::string rows_text(const Verdicts& verdicts, const std::vector<std::size_t>& 
   return columns(rows);
 }
 
+/// Those whose time is that of less training than the others'.
+std::string less_text(const Verdicts& verdicts, const std::vector<std::size_t>& order) {
+  const auto labels = [&](const char* what, bool (*has)(const Levels&)) {
+    std::string names;
+    for (const std::size_t i : order)
+      if (has(*verdicts.entries[i].levels)) names += (names.empty() ? "" : ", ") + verdicts.entries[i].label;
+    return names.empty() ? "" : fmt::format("  {}: {}\n", what, names);
+  };
+  const std::string result =
+      labels("some weights are frozen", [](const Levels& levels) { return levels.freezes; }) +
+      labels("microbatches leave stages out", [](const Levels& levels) { return levels.visited < 1; });
+  return result.empty() ? "" : "less is trained in a step:\n" + result;
+}
+
 /// Whose `factor` is not 1.
 std::string scaled_text(const Verdicts& verdicts, const std::vector<std::size_t>& order, const char* what,
                         Rational (*factor)(const Levels&)) {
@@ -86,6 +100,7 @@ std::string legend(const Verdicts& verdicts, const std::vector<std::size_t>& ord
   if (verdicts.entries[order[0]].levels->utilisation)
     result += "utilisation: operations of F, I and W / (priced * peak of the devices)\n";
   if (works_unlike(verdicts, order)) result += "work: what a device is busy, on average\n";
+  result += less_text(verdicts, order);
   if (any(verdicts, order, is_stale))
     result += "staleness: updates between the weights read and the update that uses the gradient\n";
   result += scaled_text(verdicts, order, "costs of ops, and sizes, are",
@@ -173,6 +188,8 @@ Json table_json(const Verdicts& verdicts) {
       each["peak_memory"] = number_of(levels.peak_memory);
       each["messages"] = levels.messages;
       each["staleness"] = levels.staleness;
+      each["freezes"] = levels.freezes;
+      each["stages_visited"] = levels.visited;
       Json idle = Json::object();
       for (const IdleCause cause : kKnownCauses)
         idle[std::string(name_of(cause))] = levels.account.idle[static_cast<std::size_t>(cause)];

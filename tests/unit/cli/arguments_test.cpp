@@ -35,6 +35,7 @@ TEST_CASE("parameters belong to the file before them, and those of -D to all") {
 
 TEST_CASE("what cannot be meant is refused") {
   CHECK(failure_of({"P=2", "a.sched"}) == "`P=2` comes before any schedule file");
+  CHECK(failure_of({"P=2"}, {}, true) == "`P=2` comes before any schedule file; `-D P=2` is for all of them");
   CHECK(failure_of({"a.sched", "b.sched"}) == "one schedule file is taken, and `b.sched` is a second one");
   CHECK(failure_of({"a.sched", "P=2", "P=3"}) == "parameter `P` is given twice");
   CHECK(failure_of({"a.sched", "P=2"}, {"P=3"}) == "parameter `P` is given twice");
