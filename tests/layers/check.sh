@@ -75,6 +75,12 @@ while IFS=: read -r file line _; do
 done < <(grep -rnE '(^|[^_[:alnum:].>])(std::|::)?(_?exit\(|quick_exit\(|abort\(\))' --include=*.h --include=*.cpp "${folders[@]}" 2>/dev/null |
   grep -vE ':[0-9]+:[[:space:]]*//')
 
+# Tests use no program that ./stave does not install on a fresh machine.
+while IFS= read -r line; do
+  breach "$line: a fresh machine does not have it"
+done < <(grep -rnE '^(# RUN:|\$) .*\b(python3?|jq|node|perl)[[:space:]]' --include='*.test' --include='*.sched' --include='*.md' \
+  tests README.md docs)
+
 # Every kind of diagnostic has a golden test that shows it, or a unit test where no file can bring it about.
 if [[ -f compiler/diagnostic_kinds.h ]]; then
   while IFS= read -r kind; do
