@@ -5,7 +5,8 @@
 #   faults.sh STAVE FOLDER-OF-STAND-INS
 set -u
 stave=$(readlink -f -- "$1")
-export LD_LIBRARY_PATH=$2
+LD_LIBRARY_PATH=$(readlink -f -- "$2")
+export LD_LIBRARY_PATH
 work=$(mktemp -d) || exit 1
 pids=()
 # shellcheck disable=SC2317,SC2329
