@@ -41,7 +41,7 @@ ChosenClock choose_clock(const RunArguments& arguments, std::uint32_t devices, c
   if (arguments.is_on_gpus()) return {Clock::Wall, "wall: events of the GPU"};
   if (arguments.clock == "wall") return {Clock::Wall, fmt::format("wall, as asked for: {}", have)};
   // Ranks of several hosts must all choose the same, whatever cores each has.
-  if (arguments.clock != "virtual" && role.is_rank() && arguments.ranks == 0)
+  if (arguments.clock != "virtual" && role.is_rank && arguments.ranks == 0)
     return {Clock::Wall, "wall: the ranks have cores of their own"};
   if (arguments.clock != "virtual" && cores >= 2 * devices) return {Clock::Wall, "wall: " + have};
   return {Clock::Virtual,
@@ -61,8 +61,8 @@ class Training {
     if (Result<void> valid = check(); !valid) return fail(valid.failure().message);
     const Result<Role> role = find_role(arguments_);
     if (!role) return fail(role.failure().message);
-    if (role.value().launches) return launch(arguments_.ranks);
     if (must_hand_on(arguments_)) return hand_on();
+    if (role.value().launches) return launch(arguments_.ranks);
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
     if (arguments_.has_own_stage() && !built_.schedule->costs.freeze.empty())
       return fail("--stage: the library's stages freeze nothing, and the schedule does");
@@ -70,7 +70,7 @@ class Training {
         !arguments_.timeline.empty() && !checked)
       return fail(checked.failure().message);
     if (arguments_.is_on_gpus()) {
-      Result<std::unique_ptr<Gpu>> gpu = make_gpu(arguments_, program().table.devices());
+      Result<std::unique_ptr<Gpu>> gpu = make_gpu(arguments_, program().table.devices(), role.value());
       if (!gpu) return fail(gpu.failure().message);
       gpu_ = std::move(*gpu);
     }
@@ -85,7 +85,7 @@ class Training {
     RunOptions options = options_for(costs.value());
     options.clock = clock.clock;
     options.memory_bound_bytes = memory.value();
-    if (role.value().is_rank()) {
+    if (role.value().is_rank) {
       if (role.value().place && role.value().place->size != program().table.devices())
         return fail(fmt::format("the schedule has {} devices, one a rank, but {} has started {} ranks",
                                 program().table.devices(), role.value().place->launcher, role.value().place->size));
@@ -174,7 +174,7 @@ class Training {
     if (!options.setup_ns.empty())
       options.setup_ns = replicate_by_node(*built_.program, options.setup_ns, arguments_.replicas);
     options.steps = arguments_.model.steps;
-    options.measures_norm = arguments_.has_loss() && !arguments_.is_on_gpus();
+    options.measures_norm = arguments_.has_loss();
     options.clip_norm = arguments_.clip;
     options.checkpoints = arguments_.checkpoint;
     options.resumes = arguments_.resume;

@@ -18,6 +18,7 @@
 
 #include "core/program_file.h"
 #include "executor/ranks/ranks.h"
+#include "executor/stage/host_view.h"
 
 namespace stave {
 
@@ -121,10 +122,10 @@ Result<void> write_stages(const fs::path& part, std::uint64_t steps, const Parti
     const std::vector<DeviceId>& devices = model.devices[StageId(s)];
     // Replicas are alike.
     if (devices.empty() || !model.is_here(devices.front())) continue;
-    const std::vector<std::span<std::byte>> state = workload.stage(StageId(s))->state();
-    const StageHeader header = header_of(s, steps, state);
+    const HostView state(workload, workload.stage(StageId(s))->state());
+    const StageHeader header = header_of(s, steps, state.pieces());
     std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(&header, 1))};
-    pieces.insert(pieces.end(), state.begin(), state.end());
+    pieces.insert(pieces.end(), state.pieces().begin(), state.pieces().end());
     if (Result<void> written = write_file(part / ("stage-" + std::to_string(s)), pieces); !written) return written;
   }
   return {};
@@ -167,23 +168,25 @@ std::string first_difference(const std::string& there, const std::string& here) 
   }
 }
 
-Result<void> read_stage(const fs::path& path, std::uint32_t s, std::uint64_t steps, Stage& stage) {
+Result<void> read_stage(const fs::path& path, std::uint32_t s, std::uint64_t steps, const Workload& workload,
+                        Stage& stage) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return failed(path, std::strerror(errno));
   StageHeader header;
   in.read(reinterpret_cast<char*>(&header), sizeof(header));
-  const std::vector<std::span<std::byte>> state = stage.state();
-  const StageHeader due = header_of(s, steps, state);
+  const HostView state(workload, stage.state());
+  const StageHeader due = header_of(s, steps, state.pieces());
   if (!in || header.magic != kStageMagic) return failed(path, "this is no state of a stage, or it is cut short");
   if (header.stage != s || header.steps != steps || header.bytes != due.bytes)
     return failed(path, "it is the state of stage " + std::to_string(header.stage) + " after step " +
                             std::to_string(header.steps) + ", " + std::to_string(header.bytes) + " bytes; due are " +
                             std::to_string(due.bytes) + " of stage " + std::to_string(s) + " after step " +
                             std::to_string(steps));
-  for (std::span<std::byte> each : state)
+  for (std::span<std::byte> each : state.pieces())
     in.read(reinterpret_cast<char*>(each.data()), static_cast<std::streamsize>(each.size()));
   if (!in) return failed(path, "it is cut short");
-  if (hash(state) != header.hash) return failed(path, "its data has changed since it was written");
+  if (hash(state.pieces()) != header.hash) return failed(path, "its data has changed since it was written");
+  state.put_back();
   return {};
 }
 
@@ -236,7 +239,7 @@ Result<std::uint64_t> read_checkpoint(const std::string& folder, const std::stri
   for (std::uint32_t s = 0; s < model.stages; ++s)
     for (std::uint32_t r = 0; r < model.devices[StageId(s)].size(); ++r) {
       if (!model.is_here(model.devices[StageId(s)][r])) continue;
-      const Result<void> read = read_stage(path / ("stage-" + std::to_string(s)), s, all.back(),
+      const Result<void> read = read_stage(path / ("stage-" + std::to_string(s)), s, all.back(), workload,
                                            *workload.stage(StageId(s), r));
       if (!read) return read.failure();
     }

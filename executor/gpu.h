@@ -18,6 +18,8 @@ namespace stave {
 struct GpuOptions {
   /// A GPU a device, messages by NCCL; else all devices on one GPU, a message being a copy there.
   bool is_nccl = false;
+  /// Of nccl: this process is one rank of several, with one device; which, and on which GPU, the run finds out.
+  bool is_rank = false;
   /// A step is captured as one graph a rank, and replayed.
   bool is_graph = false;
   /// Factors of products are rounded to bf16, and sums kept in fp32.
@@ -32,7 +34,7 @@ class Gpu {
                                                 FreezeRatios freeze) = 0;
   /// A workload of the CPU whose calls become host functions on the streams. `inner` must outlive it.
   virtual std::unique_ptr<Workload> on_host(Workload& inner) = 0;
-  /// As stave::run, by the wall clock; without checkpoints and the norm of gradients. One workload of the above.
+  /// As stave::run, by the wall clock. One workload of the above.
   virtual Result<RunReport> run(const Program& program, Workload& workload, const RunOptions& options) = 0;
 };
 

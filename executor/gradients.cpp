@@ -1,7 +1,10 @@
 #include "executor/gradients.h"
 
+#include <cmath>
+
 #include "core/check.h"
 #include "executor/cpu/kernels.h"
+#include "executor/ranks/ranks.h"
 
 namespace stave {
 
@@ -24,6 +27,14 @@ double sum_of_squares(const GradientView& gradients) {
   double sum = 0;
   for (std::size_t i = 0; i < gradients.count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
   return sum;
+}
+
+Result<double> norm_of(std::vector<double> squares, const Ranks* ranks) {
+  if (ranks != nullptr)
+    if (const Result<void> shared = share_sum(*ranks, squares); !shared) return shared.failure();
+  double sum = 0;
+  for (double square : squares) sum += square;
+  return std::sqrt(sum);
 }
 
 void scale_gradients(const GradientView& gradients, float factor) {

@@ -3,9 +3,23 @@
 #include <string>
 
 #include "executor/device.h"
+#include "executor/ranks/ranks.h"
 #include "executor/stage/config.h"
 
 namespace stave {
+
+// Which devices are here.
+Result<void> place(const Program& program, const RunOptions& options, Plan& plan) {
+  if (options.ranks == nullptr) return {};
+  const std::uint32_t devices = program.table.devices();
+  const std::uint32_t ranks = options.ranks->control.size();
+  if (ranks != devices)
+    return Failure{"the schedule has " + std::to_string(devices) + " devices, one a rank, but there are " +
+                   std::to_string(ranks) + " ranks"};
+  if (program.order.empty()) return Failure{"a program that was lowered unchecked runs in one process only"};
+  for (std::uint32_t d = 0; d < devices; ++d) plan.model.here.push_back(options.ranks->has(DeviceId(d)));
+  return {};
+}
 
 Result<void> check_options(const Program& program, const RunOptions& options) {
   if (options.steps < kStepsBounds.least || options.steps > kStepsBounds.most)

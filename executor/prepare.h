@@ -16,6 +16,10 @@ namespace stave {
 /// Errors: numbers of steps out of their bounds; prices that do not fit the program, are negative or too long to keep.
 Result<void> check_options(const Program& program, const RunOptions& options);
 
+/// Notes in the plan which devices are here, if they lie on several ranks. Errors: another number of ranks than devices; a
+/// program that was lowered unchecked.
+Result<void> place(const Program& program, const RunOptions& options, Plan& plan);
+
 /// By payload, the greatest of its messages. `workload` must be configured.
 std::vector<std::size_t> payload_sizes(const Program& program, const Workload& workload);
 

@@ -36,12 +36,16 @@ struct Comparison {
   std::string worst_tensor;
   /// All stages accumulate in the reference's order, so that everything must be exact.
   bool must_be_exact = false;
-  /// Everything is exact, or need not be and lies within kGradientTolerance.
+  /// What is allowed where things need not be exact.
+  double tolerance = 0;
+  /// Everything is exact, or need not be and lies within the tolerance.
   bool agrees = false;
 };
 
-/// Of an element, relative to the largest of its tensor, where additions are made in another order.
+/// Of an element, relative to the largest of its tensor, where additions are made in another order; and where a GPU makes
+/// them, whose products and functions are rounded otherwise too.
 inline constexpr double kGradientTolerance = 1e-5;
+inline constexpr double kGpuGradientTolerance = 1e-4;
 
 /// Compares the gradients of two workloads of one model, as their last steps left them. Whole numbers must be exact.
 Comparison compare_gradients(const Table& table, Workload& run, Workload& reference);

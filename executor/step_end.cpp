@@ -1,10 +1,8 @@
 #include "executor/step_end.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "executor/gradients.h"
-#include "executor/ranks/ranks.h"
 
 namespace stave {
 
@@ -69,17 +67,10 @@ bool StepEnd::clip(Team& team, DeviceId d) {
   return true;
 }
 
-// Added by stage, in every run alike.
 void StepEnd::find_norm(Team& team) {
-  if (options_.ranks != nullptr)
-    if (const Result<void> shared = share_sum(*options_.ranks, squares_); !shared)
-      return team.fail(shared.failure().message);
-  double sum = 0;
-  for (double square : squares_) sum += square;
-  norm_ = std::sqrt(sum);
-  if (options_.ranks != nullptr)
-    for (std::uint32_t s = 0; s < squares_.size(); ++s)
-      if (!options_.ranks->has(plan_.model.devices[StageId(s)].front())) squares_[s] = 0;
+  const Result<double> norm = norm_of(squares_, options_.ranks);
+  if (!norm) return team.fail(norm.failure().message);
+  norm_ = norm.value();
 }
 
 }  // namespace stave

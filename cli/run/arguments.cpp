@@ -81,7 +81,7 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->type_name("N");
   command.add_option("--transport", arguments.transport,
                      "inproc: all devices in this process; gloo or mpi: this\nprocess is a rank, of those that --ranks, mpirun, srun or\n"
-                     "torchrun have started; of --backend cuda: local, all\ndevices on one GPU, or nccl, a GPU for each device")
+                     "torchrun have started; of --backend cuda: local, all\ndevices on one GPU, or nccl, a GPU for each device,\nin one process or a rank each")
       ->check(CLI::IsMember(transports))
       ->type_name("NAME");
   command.add_option("--backend", arguments.backend, "cpu or cuda")

@@ -23,7 +23,7 @@ struct RunArguments {
   ModelConfig model;
   /// How many ranks to start on this host; 0 for none.
   std::uint32_t ranks = 0;
-  /// Empty: gloo with --ranks, else inproc.
+  /// Empty: gloo with --ranks, else inproc; on GPUs nccl with --ranks, else local.
   std::string transport;
   std::string backend = "cpu";
   /// "iter", or empty.

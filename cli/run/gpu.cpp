@@ -8,8 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/run/ranks.h"
-
 namespace stave {
 
 bool must_hand_on(const RunArguments& arguments) { return arguments.is_on_gpus() && gpu_maker == nullptr; }
@@ -26,18 +24,18 @@ Exit hand_on() {
   return fail("--backend cuda: this build of stave has no runs on GPUs: it was made without CUDA");
 }
 
-Result<std::unique_ptr<Gpu>> make_gpu(const RunArguments& arguments, std::uint32_t devices) {
+Result<std::unique_ptr<Gpu>> make_gpu(const RunArguments& arguments, std::uint32_t devices, const Role& role) {
   const auto refuse = [](const std::string& what) { return Failure{"--backend cuda: " + what}; };
   if (arguments.has_own_stage() || arguments.sleeps())
-    return refuse("only the transformer and the integers run on GPUs");
+    return refuse(arguments.has_own_stage() ? "a library of --stage computes on the CPU: it cannot say that it does on a GPU"
+                                            : "sleeps compute nothing: they are run by the CPU");
   if (arguments.unchecked) return refuse("--unchecked is of cpu");
-  if (!arguments.checkpoint.empty()) return refuse("checkpoints are not written yet");
-  if (arguments.clip > 0) return refuse("the norm of gradients is not measured yet, so --clip has nothing to go by");
-  if (arguments.verify && arguments.trains())
-    return refuse("--verify compares on the CPU; the tests hold the GPU's stages against it");
+  if (arguments.verify && arguments.precision != "fp32")
+    return refuse("--verify compares with a run in fp32: leave --precision out");
   if (arguments.clock == "virtual") return refuse("runs on GPUs keep the wall clock");
   GpuOptions options;
-  options.is_nccl = arguments.transport == "nccl";
+  options.is_nccl = role.transport == TransportKind::Nccl;
+  options.is_rank = role.is_rank;
   options.is_graph = !arguments.graph.empty();
   options.is_bf16 = arguments.precision == "bf16";
   Result<std::unique_ptr<Gpu>> made = gpu_maker(devices, options);

@@ -22,7 +22,7 @@ std::vector<std::string> command_line() {
 Result<Role> find_role(const RunArguments& arguments) {
   Role role;
   const std::string name = !arguments.transport.empty() ? arguments.transport
-                           : arguments.is_on_gpus()     ? "local"
+                           : arguments.is_on_gpus()     ? (arguments.ranks > 0 ? "nccl" : "local")
                            : arguments.ranks > 0        ? "gloo"
                                                         : "inproc";
   const TransportInfo& info = *std::ranges::find(kTransports, name, &TransportInfo::name);
@@ -34,13 +34,13 @@ Result<Role> find_role(const RunArguments& arguments) {
     return Failure{fmt::format("--{} is of --backend cuda", arguments.graph.empty() ? "precision" : "graph")};
   if (arguments.rendezvous && role.transport != TransportKind::Mpi)
     return Failure{fmt::format("--rendezvous is of --transport mpi, not of {}", name)};
-  if (name == "inproc" && arguments.transport.empty()) {
+  if (!info.has_ranks && arguments.transport.empty()) {
     const Result<std::optional<RankPlace>> place = find_place(environment());
     if (place && place.value() && place.value()->size > 1)
-      return Failure{fmt::format("{} has started this as one of {} ranks: name their --transport, or inproc for runs of their own",
-                                 place.value()->launcher, place.value()->size)};
+      return Failure{fmt::format("{} has started this as one of {} ranks: name their --transport, or {} for runs of their own",
+                                 place.value()->launcher, place.value()->size, name)};
   }
-  if (!role.is_rank()) {
+  if (!info.has_ranks) {
     if (arguments.ranks > 0)
       return Failure{fmt::format("--ranks needs a transport between processes: --transport {} has none", name)};
     return role;
@@ -48,6 +48,9 @@ Result<Role> find_role(const RunArguments& arguments) {
   if (arguments.unchecked) return Failure{"--unchecked runs in one process: leave --ranks and --transport out"};
   Result<std::optional<RankPlace>> place = find_place(environment());
   if (!place) return place.failure();
+  // One process is no rank of several, unless it must be.
+  if (info.has_one_process && arguments.ranks == 0 && (!place.value() || place.value()->size == 1)) return role;
+  role.is_rank = true;
   role.place = std::move(*place);
   role.launches = arguments.ranks > 0 && !role.place;
   if (role.launches && role.transport == TransportKind::Mpi)

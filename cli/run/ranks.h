@@ -20,7 +20,8 @@ struct Role {
   std::optional<RankPlace> place;
   /// It starts the ranks, and is none.
   bool launches = false;
-  bool is_rank() const { return info_of(transport).has_ranks; }
+  /// One process of several; else all devices are here.
+  bool is_rank = false;
 };
 
 /// Errors: options that do not fit each other; variables of a launcher that contradict themselves.

@@ -55,7 +55,7 @@ std::string RunText::comparison_text() const {
   return fmt::format("\ngradients of step 1 equal the sequential run's: {}: {} of {} tensors to the last bit{}\n",
                      result.agrees ? "yes" : "no", result.exact, result.tensors,
                      exact ? "" : fmt::format(", the others within {:.1e} of their largest element (at most {:.0e})",
-                                              result.worst, result.must_be_exact ? 0.0 : kGradientTolerance));
+                                              result.worst, result.must_be_exact ? 0.0 : result.tolerance));
 }
 
 void RunText::deadlock(const Deadlock& deadlock) {

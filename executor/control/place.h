@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kMostRanks = 4096;
 struct RankPlace {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  /// Among the ranks of this host.
-  std::uint32_t local_rank = 0;
+  /// Among the ranks of this host, if the launcher says it.
+  std::optional<std::uint32_t> local_rank;
   /// How many ranks this host has; 0 if the launcher does not say.
   std::uint32_t local_size = 0;
   /// Where rank 0 listens; empty if the launcher does not say (mpirun).

@@ -1,5 +1,6 @@
 #include "executor/cuda/communicators.h"
 
+#include <dlfcn.h>
 #include <nccl.h>
 
 #include <algorithm>
@@ -18,6 +19,22 @@ constexpr int kMostBlocks = 4;
 static_assert(sizeof(ncclUniqueId) == Communicators::kIdBytes);
 constexpr std::size_t kWarmUpBytes = 4;
 constexpr auto kPoll = std::chrono::microseconds(50);
+constexpr auto kRevoke = std::chrono::seconds(2);
+// The transport's, before its words.
+const std::string kName = "nccl: ";
+
+// Of NCCL 2.28.7 and later: lets go of all that is under way, so that it may be aborted.
+void revoke(ncclComm_t communicator) {
+  using Revoke = ncclResult_t (*)(ncclComm_t, int);
+  static const auto call = reinterpret_cast<Revoke>(::dlsym(RTLD_DEFAULT, "ncclCommRevoke"));
+  if (call == nullptr) return;
+  ncclResult_t state = call(communicator, 0);
+  const auto last = std::chrono::steady_clock::now() + kRevoke;
+  while (state == ncclInProgress && std::chrono::steady_clock::now() < last) {
+    std::this_thread::sleep_for(kPoll);
+    if (ncclCommGetAsyncError(communicator, &state) != ncclSuccess) return;
+  }
+}
 
 std::size_t count_messages(const Program& program, bool serial) { return serial ? 1 : program.edges.size(); }
 
@@ -78,7 +95,7 @@ void Communicators::enqueue(const Member& member, const char* what, const Call& 
     if (const ncclResult_t asked = ncclCommGetAsyncError(member.communicator, &result); asked != ncclSuccess)
       result = asked;
   }
-  if (result != ncclSuccess) throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(result));
+  if (result != ncclSuccess) throw std::runtime_error(kName + what + ": " + ncclGetErrorString(result));
 }
 
 void Communicators::connect(const std::vector<std::byte>& ids, std::byte* scratch,
@@ -147,7 +164,7 @@ std::string Communicators::error() {
     ncclResult_t state = ncclSuccess;
     ncclResult_t asked = ncclCommGetAsyncError(each.communicator, &state);
     if (asked == ncclSuccess) asked = state;
-    if (asked != ncclSuccess && asked != ncclInProgress) return ncclGetErrorString(asked);
+    if (asked != ncclSuccess && asked != ncclInProgress) return kName + ncclGetErrorString(asked);
   }
   return "";
 }
@@ -159,7 +176,10 @@ void Communicators::abort_all() {
   std::vector<std::thread> threads;
   for (Member& each : members_)
     if (each.communicator != nullptr)
-      threads.emplace_back([communicator = std::exchange(each.communicator, nullptr)] { ncclCommAbort(communicator); });
+      threads.emplace_back([communicator = std::exchange(each.communicator, nullptr)] {
+        revoke(communicator);
+        ncclCommAbort(communicator);
+      });
   for (std::thread& each : threads) each.join();
 }
 

@@ -6,8 +6,11 @@
 #include <ctime>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "executor/cuda/check.h"
+#include "executor/cuda/kernels/kernels.h"
+#include "executor/nvtx.h"
 
 namespace stave {
 
@@ -15,6 +18,13 @@ namespace {
 
 constexpr auto kPoll = std::chrono::microseconds(20);
 constexpr Ticks kDrainNs = 5'000'000'000;
+// How closely the clocks of host and GPU are to meet, and how often that is tried.
+constexpr Ticks kCloseNs = 30'000;
+constexpr int kClockTries = 5;
+// What a lane may be at beside its items. Connecting is thought to take as long as this.
+constexpr std::uint64_t kConnects = UINT64_MAX;
+constexpr std::uint64_t kGraph = UINT64_MAX - 1;
+constexpr Ticks kConnectNs = 6'000'000'000;
 // What a message without data carries, so that it too ends after it has begun.
 constexpr std::size_t kLeastBytes = 4;
 
@@ -67,16 +77,26 @@ CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload,
   scratch_memory_ = std::make_unique<CudaMemory>(streams_.front(), cuda.slots_on_host);
   scratch_ = std::make_unique<MemoryBlock>(*scratch_memory_, kLeastBytes);
   for (std::uint32_t i = 0; i < lane_plan_.events; ++i) events_.push_back(make_event(false));
+  recorded_by_.assign(lane_plan_.events, 0);
   begun_ = make_event(true);
+  spare_ = make_event(true);
   done_ = make_event(true);
   for (std::uint32_t i = 0; i < lane_plan_.items.size(); ++i) {
-    by_lane_[lane_plan_.items[i].lane].push_back(i);
+    const LaneItem& item = lane_plan_.items[i];
+    by_lane_[item.lane].push_back(i);
+    if (item.event != LaneItem::kNone) recorded_by_[item.event] = i;
+    names_.push_back(program.is_message(item.node) ? "PP:" + describe(program, item.node)
+                                                   : nvtx_name(program.table.ops, program.table.entries[item.node.value]));
     if (!cuda.times) continue;
     starts_.push_back(make_event(true));
     stops_.push_back(make_event(true));
   }
   cursor_.assign(by_lane_.size(), 0);
   make_transfers();
+  if (options.measures_norm) {
+    parts_ = DeviceBytes(cuda::kSquareParts * sizeof(double));
+    squares_ = DeviceBytes(plan.model.stages * sizeof(double));
+  }
   if (cuda.transport == CudaTransport::Nccl)
     communicators_ = std::make_unique<Communicators>(program, plan, cuda.serial, rank);
   alive_ = now_ns();
@@ -118,6 +138,7 @@ void CudaRank::make_transfers() {
 void CudaRank::connect(const std::vector<std::byte>& ids) {
   use_gpu();
   if (communicators_ == nullptr) return;
+  if (watchdog_ != nullptr) watchdog_->begin(0, kConnects, kConnectNs);
   std::vector<cudaStream_t> of_edge(program_.edges.size(), nullptr);
   for (const LaneItem& item : lane_plan_.items)
     if (program_.is_message(item.node)) of_edge[program_.message(item.node).edge.value] = streams_[item.lane];
@@ -129,35 +150,55 @@ void CudaRank::connect(const std::vector<std::byte>& ids) {
         check(cudaEventRecord(done_.get(), stream), "cudaEventRecord");
         wait_for(done_.get());
       });
+  if (watchdog_ != nullptr) watchdog_->end(0);
 }
 
 void CudaRank::begin_step(std::uint64_t step) {
+  step_.store(step, std::memory_order_relaxed);
   for (const std::unique_ptr<Device>& each : devices_)
     if (each != nullptr) each->begin_step(step);
   wait_for_lanes();
-  check(cudaEventRecord(begun_.get(), streams_.front()), "cudaEventRecord");
-  // The clocks of host and GPU meet here: the sooner the end is seen, the closer.
-  wait_for(begun_.get(), true);
-  origin_ns_ = now_ns();
+  meet_clocks();
   issued_.store(0, std::memory_order_relaxed);
   cursor_.assign(by_lane_.size(), 0);
 }
 
-void CudaRank::run_table(std::uint64_t step) {
+// An idle GPU comes to an event at once; the host may be late to see it. The sooner it does, the surer are both of when
+// it was.
+void CudaRank::meet_clocks() {
+  Ticks least = kMaxTicks;
+  for (int i = 0; i < kClockTries && least > kCloseNs; ++i) {
+    const Ticks before = now_ns();
+    check(cudaEventRecord(spare_.get(), streams_.front()), "cudaEventRecord");
+    wait_for(spare_.get(), true);
+    const Ticks after = now_ns();
+    if (after - before >= least) continue;
+    least = after - before;
+    origin_ns_ = before;
+    std::swap(begun_, spare_);
+  }
+}
+
+void CudaRank::run_table(Ticks predicted_ns) {
+  predicted_ns_ = predicted_ns;
   measured_ = false;
   // What was run once is loaded and connected; only then it is captured.
   if (cuda_.graph && warm_) {
-    if (graph_ == nullptr) capture(step);
+    if (graph_ == nullptr) capture();
+    if (watchdog_ != nullptr) watchdog_->begin(0, kGraph, predicted_ns);
     alive_.store(now_ns(), std::memory_order_relaxed);
     check(cudaGraphLaunch(graph_.get(), streams_.front()), "cudaGraphLaunch");
   } else {
-    issue(step, false);
+    for (std::size_t lane = 0; lane < by_lane_.size(); ++lane) look_at(lane);
+    issue(false);
     join();
     measured_ = cuda_.times;
   }
   check(cudaEventRecord(done_.get(), streams_.front()), "cudaEventRecord");
   wait_for(done_.get());
-  table_ns_ = elapsed(begun_.get(), done_.get());
+  if (watchdog_ != nullptr)
+    for (std::uint32_t lane = 0; lane < lanes(); ++lane) watchdog_->end(lane);
+  table_end_ns_ = origin_ns_ + elapsed(begun_.get(), done_.get());
   warm_ = true;
 }
 
@@ -175,12 +216,12 @@ void CudaRank::join() {
   }
 }
 
-void CudaRank::capture(std::uint64_t step) {
+void CudaRank::capture() {
   check(cudaStreamBeginCapture(streams_.front(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;
   try {
     fork();
-    issue(step, true);
+    issue(true);
     join();
   } catch (...) {
     cudaStreamEndCapture(streams_.front(), &graph);
@@ -195,7 +236,7 @@ void CudaRank::capture(std::uint64_t step) {
   graph_.reset(made);
 }
 
-void CudaRank::issue(std::uint64_t step, bool captures) {
+void CudaRank::issue(bool captures) {
   const bool times = cuda_.times && !captures;
   for (std::uint32_t i = 0; i < lane_plan_.items.size(); ++i) {
     const LaneItem& item = lane_plan_.items[i];
@@ -203,7 +244,7 @@ void CudaRank::issue(std::uint64_t step, bool captures) {
     for (std::uint32_t w = item.first_wait; w < item.end_wait; ++w)
       check(cudaStreamWaitEvent(stream, events_[lane_plan_.waits[w]].get(), 0), "cudaStreamWaitEvent");
     if (times) check(cudaEventRecord(starts_[i].get(), stream), "cudaEventRecord");
-    run_item(item, i, step);
+    run_item(item, i);
     if (times) check(cudaEventRecord(stops_[i].get(), stream), "cudaEventRecord");
     if (item.event != LaneItem::kNone) check(cudaEventRecord(events_[item.event].get(), stream), "cudaEventRecord");
     if (captures) continue;
@@ -212,27 +253,27 @@ void CudaRank::issue(std::uint64_t step, bool captures) {
   }
 }
 
-void CudaRank::run_item(const LaneItem& item, std::uint32_t index, std::uint64_t step) {
+void CudaRank::run_item(const LaneItem& item, std::uint32_t index) {
+  const NvtxRange range(names_[index]);
   if (sleeps_[index] > 0)
     check(cudaLaunchHostFunc(streams_[item.lane], sleep_for, &sleeps_[index]), "cudaLaunchHostFunc");
   if (program_.is_message(item.node)) {
-    carry(item, transfers_[index], step);
+    carry(item, transfers_[index]);
     return;
   }
   const std::uint32_t position = item.node.value;
-  if (const std::string error = device(plan_.device[position]).run(position, step); !error.empty())
-    throw std::runtime_error(describe(program_, item.node) + ", step " + std::to_string(step + 1) + ": " + error);
+  if (const std::string error = device(plan_.device[position]).run(position, step_); !error.empty())
+    throw std::runtime_error(text(item.node) + ": " + error);
   if (item.action == Action::Sum)
     sum(StageId(program_.table.ops.stage(program_.table.entries[position])), streams_[item.lane]);
 }
 
-void CudaRank::carry(const LaneItem& item, Transfer& transfer, std::uint64_t step) {
-  transfer.due.step = step;
+void CudaRank::carry(const LaneItem& item, Transfer& transfer) {
+  transfer.due.step = step_;
   if (transfer.source != nullptr) {
     const Envelope& leaving = transfer.source->envelope(transfer.payload, transfer.out_slot);
     const std::string error = check_envelope(program_, leaving, transfer.due, transfer.out_slot);
-    if (!error.empty())
-      throw std::runtime_error(describe(program_, item.node) + ", step " + std::to_string(step + 1) + ": " + error);
+    if (!error.empty()) throw std::runtime_error(text(item.node) + ": " + error);
   }
   const cudaStream_t stream = streams_[item.lane];
   const EdgeId edge = program_.message(item.node).edge;
@@ -267,12 +308,48 @@ void CudaRank::sum(StageId s, cudaStream_t stream) {
   communicators_->sum(s, stage->gradients(), stream);
 }
 
-void CudaRank::end_step() {
+void CudaRank::sum_replicas() {
   for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
     if (plan_.model.devices[StageId(s)].size() < 2 || plan_.reduces_itself[s] != 0) continue;
     sum(StageId(s), streams_.front());
   }
   wait_for_lanes();
+}
+
+void CudaRank::each_replica(const std::function<void(StageId, std::uint32_t)>& visit) const {
+  for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
+    const std::vector<DeviceId>& devices = plan_.model.devices[StageId(s)];
+    for (std::uint32_t r = 0; r < devices.size(); ++r)
+      if (devices_[devices[r].value] != nullptr) visit(StageId(s), r);
+  }
+}
+
+void CudaRank::add_squares(std::vector<double>& by_stage) {
+  const cudaStream_t stream = streams_.front();
+  std::vector<double> mine(by_stage.size(), 0);
+  auto* const sums = reinterpret_cast<double*>(squares_.data());
+  each_replica([&](StageId s, std::uint32_t replica) {
+    if (replica != 0) return;
+    const GradientView all = workload_.stage(s)->gradients();
+    cuda::sum_of_squares(static_cast<const float*>(all.data), all.count, reinterpret_cast<double*>(parts_.data()),
+                         sums + s.value, stream);
+  });
+  check(cudaMemcpyAsync(mine.data(), sums, squares_.size(), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  wait_for_lanes();
+  each_replica([&](StageId s, std::uint32_t replica) {
+    if (replica == 0) by_stage[s.value] = mine[s.value];
+  });
+}
+
+void CudaRank::scale_gradients(float factor) {
+  each_replica([&](StageId s, std::uint32_t replica) {
+    const GradientView all = workload_.stage(s, replica)->gradients();
+    cuda::scale(static_cast<float*>(all.data), all.count, factor, streams_.front());
+  });
+  wait_for_lanes();
+}
+
+void CudaRank::end_step() {
   for (const std::unique_ptr<Device>& each : devices_)
     if (each != nullptr) each->end_step();
   wait_for_lanes();
@@ -297,12 +374,48 @@ bool CudaRank::sees_progress() {
   bool moved = false;
   for (std::size_t lane = 0; lane < by_lane_.size(); ++lane) {
     const std::vector<std::uint32_t>& mine = by_lane_[lane];
-    while (cursor_[lane] < mine.size() && mine[cursor_[lane]] < issued && is_done(stops_[mine[cursor_[lane]]].get())) {
+    const std::uint32_t before = cursor_[lane];
+    while (cursor_[lane] < mine.size() && mine[cursor_[lane]] < issued && is_done(stops_[mine[cursor_[lane]]].get()))
       ++cursor_[lane];
-      moved = true;
-    }
+    if (cursor_[lane] == before) continue;
+    moved = true;
+    look_at(lane);
   }
   return moved;
+}
+
+void CudaRank::look_at(std::size_t lane) {
+  if (watchdog_ == nullptr) return;
+  const auto number = static_cast<std::uint32_t>(lane);
+  const std::uint32_t at = cursor_[lane];
+  if (at < by_lane_[lane].size()) {
+    watchdog_->begin(number, by_lane_[lane][at], predicted_ns_);
+  } else {
+    watchdog_->end(number);
+  }
+}
+
+bool CudaRank::has_ended(std::uint32_t item) const {
+  return item < issued_.load(std::memory_order_acquire) && cudaEventQuery(stops_[item].get()) == cudaSuccess;
+}
+
+std::string CudaRank::text(NodeId node) const {
+  return describe(program_, node) + ", step " + std::to_string(step_.load(std::memory_order_relaxed) + 1);
+}
+
+Position CudaRank::position(std::uint64_t what) const {
+  if (what == kConnects) return {"connects to the other ranks by NCCL"};
+  if (what == kGraph) return {"the graph of step " + std::to_string(step_.load(std::memory_order_relaxed) + 1)};
+  const LaneItem& item = lane_plan_.items[what];
+  const auto edge = [&](const LaneItem& each) { return program_.edges[program_.message(each.node).edge.value]; };
+  if (item.action == Action::Send) return {"sends the " + text(item.node), edge(item).target.value};
+  if (item.action == Action::Receive) return {"receives the " + text(item.node), edge(item).source.value};
+  for (std::uint32_t w = item.first_wait; w < item.end_wait; ++w) {
+    const std::uint32_t before = recorded_by_[lane_plan_.waits[w]];
+    if (lane_plan_.items[before].action == Action::Receive && !has_ended(before))
+      return {"waits before " + text(item.node), edge(lane_plan_.items[before]).source.value};
+  }
+  return {text(item.node)};
 }
 
 void CudaRank::wait_for(cudaEvent_t event, bool at_once) {

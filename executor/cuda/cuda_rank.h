@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "executor/control/watchdog.h"
 #include "executor/cuda/backend.h"
 #include "executor/cuda/communicators.h"
-#include "executor/cuda/lane_plan.h"
+#include "executor/cuda/memory.h"
 #include "executor/cuda/run_cuda.h"
 #include "executor/device.h"
+#include "executor/lane_plan.h"
 #include "executor/plan.h"
 
 namespace stave {
@@ -30,9 +32,15 @@ class CudaRank {
   void connect(const std::vector<std::byte>& ids);
   /// Gradients to zero; waits until the GPU is idle, which is time 0 of the step.
   void begin_step(std::uint64_t step);
-  /// All ops of the table. Returns when they have ended.
-  void run_table(std::uint64_t step);
-  /// Sums over replicas that no op has made, and updates. Returns when they have ended.
+  /// All ops of the table, which should take `predicted_ns`. Returns when they have ended.
+  void run_table(Ticks predicted_ns);
+  /// Sums over replicas that no op has made. Returns when they have ended.
+  void sum_replicas();
+  /// Puts the sum of the squares of the gradients of each stage whose first replica is here into its place. Of a model
+  /// whose memory is the GPU's.
+  void add_squares(std::vector<double>& by_stage);
+  void scale_gradients(float factor);
+  /// Updates, and returns when they have ended.
   void end_step();
 
   /// Whether the step under way has times of its nodes, and those: of a message its half here.
@@ -44,8 +52,14 @@ class CudaRank {
     Ticks end = 0;
   };
   std::vector<Times> times() const;
-  /// From the start of the table to its end.
-  Ticks table_ns() const { return table_ns_; }
+  /// When the table ended, as now_ns() counts.
+  Ticks table_end_ns() const { return table_end_ns_; }
+
+  std::uint32_t lanes() const { return static_cast<std::uint32_t>(by_lane_.size()); }
+  /// Is told what each lane comes to.
+  void watch_with(Watchdog* watchdog) { watchdog_ = watchdog; }
+  /// What that is, in words, and the rank that it waits for. By any thread.
+  Position position(std::uint64_t what) const;
 
   /// By any thread. When it last saw an item end, or enqueued one, as now_ns() counts.
   Ticks alive() const { return alive_.load(std::memory_order_relaxed); }
@@ -71,17 +85,24 @@ class CudaRank {
   };
 
   void make_transfers();
-  void issue(std::uint64_t step, bool captures);
-  void run_item(const LaneItem& item, std::uint32_t index, std::uint64_t step);
-  void carry(const LaneItem& item, Transfer& transfer, std::uint64_t step);
+  void meet_clocks();
+  void issue(bool captures);
+  void run_item(const LaneItem& item, std::uint32_t index);
+  void carry(const LaneItem& item, Transfer& transfer);
   void sum(StageId s, cudaStream_t stream);
-  void capture(std::uint64_t step);
+  // Those here, with which of its stage's replicas each is.
+  void each_replica(const std::function<void(StageId, std::uint32_t)>& visit) const;
+  void capture();
   void fork();
   void join();
   // `at_once` does not sleep between looks.
   void wait_for(cudaEvent_t event, bool at_once = false);
   void wait_for_lanes();
   bool sees_progress();
+  // Tells the watchdog what a lane is at.
+  void look_at(std::size_t lane);
+  bool has_ended(std::uint32_t item) const;
+  std::string text(NodeId node) const;
   Device& device(DeviceId d) { return *devices_[d.value]; }
   void use_gpu() const;
 
@@ -106,7 +127,9 @@ class CudaRank {
   std::vector<EventOwner> events_;
   // By lane: where its last item of a step ends.
   std::vector<EventOwner> ends_;
+  // Where host and GPU both know the time; and one to try again with.
   EventOwner begun_;
+  EventOwner spare_;
   EventOwner done_;
   // By item, if times are taken.
   std::vector<EventOwner> starts_;
@@ -117,13 +140,22 @@ class CudaRank {
   // By lane its items, and the first that was not seen to have ended.
   std::vector<std::vector<std::uint32_t>> by_lane_;
   std::vector<std::uint32_t> cursor_;
+  // Parts of a sum of squares, and by stage such sums; empty if the norm of gradients is not measured.
+  DeviceBytes parts_;
+  DeviceBytes squares_;
   std::unique_ptr<Communicators> communicators_;
   GraphOwner graph_;
 
   bool measured_ = false;
   bool warm_ = false;
   Ticks origin_ns_ = 0;
-  Ticks table_ns_ = 0;
+  Ticks table_end_ns_ = 0;
+  Watchdog* watchdog_ = nullptr;
+  Ticks predicted_ns_ = 0;
+  // By item, as profilers show it, and by event the item behind which it is recorded.
+  std::vector<std::string> names_;
+  std::vector<std::uint32_t> recorded_by_;
+  std::atomic<std::uint64_t> step_ = 0;
   std::atomic<std::uint32_t> issued_ = 0;
   std::atomic<Ticks> alive_ = 0;
 };

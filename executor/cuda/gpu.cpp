@@ -1,36 +1,65 @@
 #include "executor/cuda/gpu.h"
 
+#include <unistd.h>
+
 #include <functional>
 #include <utility>
 
 #include "executor/cuda/host_workload.h"
 #include "executor/cuda/run_cuda.h"
 #include "executor/cuda/transformer.h"
+#include "executor/ranks/gpus.h"
 
 namespace stave {
 
 namespace {
 
+GpusSeen gpus_seen(std::optional<std::uint32_t> local_rank) {
+  GpusSeen seen;
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  seen.host = host;
+  seen.local_rank = local_rank;
+  int count = 0;
+  cudaError_t status = cudaGetDeviceCount(&count);
+  for (int g = 0; g < count && status == cudaSuccess; ++g) {
+    char bus[32] = {};
+    status = cudaDeviceGetPCIBusId(bus, sizeof bus, g);
+    seen.gpus.emplace_back(bus);
+  }
+  if (status != cudaSuccess) seen.error = cudaGetErrorString(status);
+  return seen;
+}
+
 class CudaGpu : public Gpu {
  public:
+  /// Without lanes they are made when the run knows its GPU.
   CudaGpu(const GpuOptions& options, std::unique_ptr<CudaLanes> lanes) : options_(options), lanes_(std::move(lanes)) {}
 
   std::unique_ptr<Workload> transformer(const ModelConfig& config, std::shared_ptr<const Corpus> corpus,
                                         FreezeRatios freeze) override {
-    auto result = std::make_unique<CudaTransformer>(config, std::move(corpus), std::move(freeze), lanes_->lane_of(),
+    auto result = std::make_unique<CudaTransformer>(config, std::move(corpus), std::move(freeze), lane_of(),
                                                     options_.is_bf16 ? Precision::BFloat16 : Precision::Float32);
     sum_ = [model = result.get()](StageId s, cudaStream_t stream) { model->enqueue_sum(s, stream); };
     return result;
   }
 
   std::unique_ptr<Workload> on_host(Workload& inner) override {
-    auto result = std::make_unique<HostWorkload>(inner, lanes_->lane_of());
+    auto result = std::make_unique<HostWorkload>(inner, lane_of());
     sum_ = [stages = result.get()](StageId s, cudaStream_t stream) { stages->enqueue_sum(s, stream); };
     on_host_ = true;
     return result;
   }
 
   Result<RunReport> run(const Program& program, Workload& workload, const RunOptions& options) override {
+    if (options.ranks != nullptr) {
+      const Result<std::uint32_t> gpu = find_gpu(*options.ranks, gpus_seen(options.ranks->local_rank));
+      if (!gpu) return gpu.failure();
+      Result<std::unique_ptr<CudaLanes>> lanes = CudaLanes::make(
+          program.table.devices(), true, DeviceId(options.ranks->rank()), static_cast<int>(gpu.value()));
+      if (!lanes) return lanes.failure();
+      lanes_ = std::move(*lanes);
+    }
     CudaOptions cuda;
     cuda.transport = options_.is_nccl ? CudaTransport::Nccl : CudaTransport::Local;
     cuda.graph = options_.is_graph;
@@ -40,8 +69,12 @@ class CudaGpu : public Gpu {
   }
 
  private:
+  LaneOf lane_of() const {
+    return [this](DeviceId d) { return (*lanes_)[d]; };
+  }
+
   const GpuOptions options_;
-  const std::unique_ptr<CudaLanes> lanes_;
+  std::unique_ptr<CudaLanes> lanes_;
   std::function<void(StageId, cudaStream_t)> sum_;
   bool on_host_ = false;
 };
@@ -49,6 +82,7 @@ class CudaGpu : public Gpu {
 }  // namespace
 
 Result<std::unique_ptr<Gpu>> make_cuda_gpu(std::uint32_t devices, const GpuOptions& options) {
+  if (options.is_rank) return std::unique_ptr<Gpu>(std::make_unique<CudaGpu>(options, nullptr));
   Result<std::unique_ptr<CudaLanes>> lanes = CudaLanes::make(devices, options.is_nccl);
   if (!lanes) return lanes.failure();
   return std::unique_ptr<Gpu>(std::make_unique<CudaGpu>(options, std::move(*lanes)));

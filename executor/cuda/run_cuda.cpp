@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <new>
 #include <stdexcept>
 
+#include "executor/control/watchdog.h"
 #include "executor/cuda/check.h"
 #include "executor/cuda/cuda_rank.h"
-#include "executor/measure.h"
+#include "executor/gradients.h"
 #include "executor/prepare.h"
+#include "executor/ranks/ranks.h"
+#include "executor/step_end.h"
+#include "executor/steps.h"
 #include "executor/team.h"
 
 namespace stave {
@@ -20,12 +23,10 @@ namespace {
 constexpr Ticks kCallNs = 2'000'000'000;
 
 // What of a run there is not on GPUs.
-Result<void> check_for_gpus(const Program& program, const Plan& plan, const RunOptions& options,
-                            const CudaOptions& cuda) {
+Result<void> check_for_gpus(const Plan& plan, const RunOptions& options, const CudaOptions& cuda) {
   if (options.clock != Clock::Wall) return Failure{"a run on GPUs keeps the wall clock"};
-  if (options.measures_norm || options.clip_norm > 0)
-    return Failure{"the norm of gradients is not measured on GPUs, nor are they clipped"};
-  if (options.checkpoint_every != 0 || options.resumes) return Failure{"there are no checkpoints of runs on GPUs"};
+  if (cuda.slots_on_host && (options.measures_norm || options.clip_norm > 0))
+    return Failure{"the norm of gradients is measured on a GPU, and these stages are the host's"};
   if (std::ranges::any_of(options.setup_ns, [](Ticks setup) { return setup > 0; }))
     return Failure{"changes between ops take no time of their own on GPUs: the schedule's `cost ... to ...` cannot be run"};
   const auto keeps_several = [](std::uint32_t kept) { return kept > 1; };
@@ -36,8 +37,8 @@ Result<void> check_for_gpus(const Program& program, const Plan& plan, const RunO
   for (const std::vector<DeviceId>& devices : plan.model.devices) sums = sums || devices.size() > 1;
   if (sums && cuda.transport == CudaTransport::Local && !cuda.enqueue_sum)
     return Failure{"the stages do not say how the gradients of their replicas are summed on a GPU"};
-  if (cuda.here.valid() && (cuda.transport != CudaTransport::Nccl || cuda.here.value >= program.table.devices()))
-    return Failure{"a rank of its own is for a device of the schedule and the transport nccl"};
+  if (options.ranks != nullptr && cuda.transport != CudaTransport::Nccl)
+    return Failure{"ranks of GPUs reach each other by the transport nccl alone"};
   return {};
 }
 
@@ -50,40 +51,38 @@ class Session {
         workload_(workload),
         options_(options),
         cuda_(cuda),
-        measured_(program),
-        team_(cuda.transport == CudaTransport::Local || cuda.here.valid() ? 1 : program.table.devices(), [this] {
-          for (const std::unique_ptr<CudaRank>& rank : ranks_)
-            if (rank != nullptr) rank->abort_all();
-        }) {}
+        squares_(plan.model.stages, 0),
+        team_(is_local() || options.ranks != nullptr ? 1 : program.table.devices(), [this] {
+          for (const std::unique_ptr<CudaRank>& rank : ranks_) rank->abort_all();
+        }),
+        steps_(program, plan, workload, options, team_) {}
 
   // What cannot be let go of, because the GPU still works on it, is kept for as long as the process lives.
   ~Session() {
+    watchdog_.reset();
     for (std::unique_ptr<CudaRank>& rank : ranks_)
-      if (rank != nullptr && !rank->drain()) static_cast<void>(rank.release());
+      if (!rank->drain()) static_cast<void>(rank.release());
   }
 
   Result<RunReport> run(const CudaLanes& lanes, const std::vector<std::size_t>& payloads) {
-    if (cuda_.transport == CudaTransport::Local) {
+    if (Result<void> resumed = steps_.resume(); !resumed) return resumed.failure();
+    if (is_local()) {
       if (Result<void> made = add(DeviceId(), lanes, payloads); !made) return made.failure();
     } else {
       for (std::uint32_t d = 0; d < program_.table.devices(); ++d)
-        if (!cuda_.here.valid() || cuda_.here.value == d)
+        if (plan_.model.is_here(DeviceId(d)))
           if (Result<void> made = add(DeviceId(d), lanes, payloads); !made) return made.failure();
-      const std::size_t count = Communicators::count(program_, plan_, cuda_.serial);
-      if (!cuda_.here.valid() || cuda_.here.value == 0) ids_ = Communicators::make_ids(count);
-      if (cuda_.here.valid() && cuda_.share)
-        if (Result<void> shared = cuda_.share(ids_); !shared) return shared.failure();
-      if (ids_.size() != count * Communicators::kIdBytes)
-        return Failure{"the ranks do not agree in their communicators"};
+      if (Result<void> made = make_ids(); !made) return made.failure();
     }
+    if (options_.ranks != nullptr) watch_over(*ranks_.front());
     Result<void> ended = team_.run([this](std::uint32_t member) { work(member); }, [this] { watch(); });
     if (!ended) return ended.failure();
-    report_.declared = plan_.declared;
-    if (has_times_) measured_.report(report_);
-    return std::move(report_);
+    return steps_.report();
   }
 
  private:
+  bool is_local() const { return cuda_.transport == CudaTransport::Local; }
+
   Result<void> add(DeviceId rank, const CudaLanes& lanes, const std::vector<std::size_t>& payloads) {
     Result<LanePlan> lane_plan = plan_lanes(program_, plan_, {rank, cuda_.serial});
     if (!lane_plan) return lane_plan.failure();
@@ -92,14 +91,38 @@ class Session {
     return {};
   }
 
+  // Those of the first rank.
+  Result<void> make_ids() {
+    const std::size_t count = Communicators::count(program_, plan_, cuda_.serial);
+    if (options_.ranks == nullptr || options_.ranks->rank() == 0) ids_ = Communicators::make_ids(count);
+    if (options_.ranks == nullptr) return {};
+    const auto* mine = reinterpret_cast<const char*>(ids_.data());
+    const Result<std::vector<std::string>> all = options_.ranks->control.gather({mine, ids_.size()});
+    if (!all) return all.failure();
+    const std::string& first = all.value().front();
+    if (first.size() != count * Communicators::kIdBytes) return Failure{"the ranks do not agree in their communicators"};
+    ids_.assign(reinterpret_cast<const std::byte*>(first.data()),
+                reinterpret_cast<const std::byte*>(first.data()) + first.size());
+    return {};
+  }
+
+  void watch_over(CudaRank& rank) {
+    watchdog_ = std::make_unique<Watchdog>(
+        options_.ranks->control, rank.lanes(),
+        [&rank](std::uint32_t, std::uint64_t what) { return rank.position(what); },
+        [this](const std::string& text) {
+          if (options_.on_warning) options_.on_warning(text);
+        });
+    rank.watch_with(watchdog_.get());
+  }
+
   void watch() {
+    steps_.watch();
     if (team_.stopped()) return;
-    if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed)) {
-      report_.interrupted = true;
-      return team_.stop();
-    }
     for (const std::unique_ptr<CudaRank>& rank : ranks_)
-      if (const std::string error = rank->error(); !error.empty()) return team_.fail("NCCL: " + error + at());
+      if (const std::string error = rank->error(); !error.empty()) return team_.fail(error + at());
+    // Of several processes the watchdog knows more.
+    if (watchdog_ != nullptr) return;
     const Ticks now = now_ns();
     Ticks longest = 0;
     Ticks shortest = now;
@@ -123,14 +146,16 @@ class Session {
     CudaRank& rank = *ranks_[member];
     try {
       rank.connect(ids_);
-      for (std::uint64_t step = 0; step < options_.steps; ++step) {
+      for (std::uint64_t step = steps_.first(); step < options_.steps; ++step) {
         rank.begin_step(step);
         const auto begin = [&] {
-          begun_ns_ = now_ns();
+          steps_.begin();
           has_begun_ = true;
         };
         if (!team_.meet(begin)) return;
-        rank.run_table(step);
+        rank.run_table(steps_.predicted_ns());
+        rank.sum_replicas();
+        if (options_.measures_norm && !clip(rank)) return;
         rank.end_step();
         if (!team_.meet([&] { finish(step); })) return;
       }
@@ -140,24 +165,26 @@ class Session {
     }
   }
 
+  bool clip(CudaRank& rank) {
+    rank.add_squares(squares_);
+    const auto find_norm = [&] {
+      const Result<double> norm = norm_of(squares_, options_.ranks);
+      if (!norm) return team_.fail(norm.failure().message);
+      norm_ = norm.value();
+    };
+    if (!team_.meet(find_norm)) return false;
+    // One that is not a number is left to the loss of the next step.
+    if (options_.clip_norm > 0 && norm_ > options_.clip_norm)
+      rank.scale_gradients(static_cast<float>(options_.clip_norm / norm_));
+    return true;
+  }
+
   void finish(std::uint64_t step) {
-    StepReport report;
-    report.step = step;
-    report.tokens = workload_.tokens_per_step();
-    report.loss = workload_.loss();
-    report.seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
-    for (const std::unique_ptr<CudaRank>& rank : ranks_) report.makespan_ns = std::max(report.makespan_ns, rank->table_ns());
-    if (ranks_.front()->has_times()) {
-      const Timeline timeline = collect();
-      report.makespan_ns = makespan(program_, timeline);
-      report.bubble = bubble(program_, timeline);
-      measured_.add(step, timeline);
-      has_times_ = true;
-    }
-    report_.losses.push_back(report.loss);
-    if (options_.on_step) options_.on_step(report);
-    if (!std::isfinite(report.loss))
-      team_.fail("the loss of step " + std::to_string(step + 1) + " is not finite; try a lower learning rate");
+    Ticks end = steps_.origin();
+    for (const std::unique_ptr<CudaRank>& rank : ranks_) end = std::max(end, rank->table_end_ns());
+    if (!ranks_.front()->has_times()) return steps_.finish(step, nullptr, end - steps_.origin(), norm_);
+    Timeline timeline = collect();
+    steps_.finish(step, &timeline, 0, norm_);
   }
 
   // A transfer lasts from when both its ends are ready until it is received.
@@ -171,8 +198,8 @@ class Session {
       for (const CudaRank::Times& each : rank->times()) {
         Ticks& start = timeline.start[each.node.value];
         Ticks& end = timeline.end[each.node.value];
-        start = std::max(start, each.start - begun_ns_);
-        end = each.action == Action::Send && !cuda_.here.valid() ? std::max(end, start) : each.end - begun_ns_;
+        start = std::max(start, each.start - steps_.origin());
+        end = each.action == Action::Send ? std::max(end, start) : each.end - steps_.origin();
       }
     for (std::uint32_t n = 0; n < program_.nodes(); ++n) timeline.end[n] = std::max(timeline.end[n], timeline.start[n]);
     for (std::uint32_t i = 0; i < program_.table.size(); ++i)
@@ -190,12 +217,14 @@ class Session {
   const CudaOptions& cuda_;
   std::vector<std::unique_ptr<CudaRank>> ranks_;
   std::vector<std::byte> ids_;
-  Measured measured_;
-  bool has_times_ = false;
-  Ticks begun_ns_ = 0;
   std::atomic<bool> has_begun_ = false;
-  RunReport report_;
+  // By stage, of those whose first device is here; 0 of others.
+  std::vector<double> squares_;
+  double norm_ = 0;
   Team team_;
+  Steps steps_;
+  // It looks into the rank.
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace
@@ -236,18 +265,20 @@ Result<RunReport> run_cuda(const Program& program, Workload& workload, const Cud
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
-  if (Result<void> valid = check_for_gpus(program, *plan, options, cuda); !valid) return valid.failure();
-  if (cuda.here.valid())
-    for (std::uint32_t d = 0; d < program.table.devices(); ++d) plan->model.here.push_back(cuda.here.value == d);
+  if (Result<void> valid = check_for_gpus(*plan, options, cuda); !valid) return valid.failure();
+  if (Result<void> clips = StepEnd::check(*plan, options); !clips) return clips.failure();
+  if (Result<void> ranks = place(program, options, *plan); !ranks) return ranks.failure();
   if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);
   const Result<std::uint64_t> bytes = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
   if (!bytes) return bytes.failure();
   std::size_t available = 0;
   std::size_t total = 0;
-  const cudaError_t status = cudaMemGetInfo(&available, &total);
+  cudaError_t status = cudaSetDevice(lanes[DeviceId(options.ranks == nullptr ? 0 : options.ranks->rank())].gpu);
+  if (status == cudaSuccess) status = cudaMemGetInfo(&available, &total);
   if (status != cudaSuccess) return Failure{std::string("cudaMemGetInfo: ") + cudaGetErrorString(status)};
-  if (!cuda.slots_on_host && cuda.transport == CudaTransport::Local && bytes.value() > available)
+  const bool on_one = cuda.transport == CudaTransport::Local || options.ranks != nullptr;
+  if (!cuda.slots_on_host && on_one && bytes.value() > available)
     return Failure{"the run needs " + std::to_string(bytes.value() >> 20) + " MiB of memory, and the GPU has " +
                    std::to_string(available >> 20) + " MiB left"};
   try {

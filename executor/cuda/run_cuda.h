@@ -21,7 +21,8 @@ namespace stave {
 enum class CudaTransport : std::uint8_t {
   /// All devices of the schedule on one GPU; a message is a copy on the lane of its edge.
   Local,
-  /// A GPU a device, each with a rank of its own; a message is a send and a receive.
+  /// A GPU a device, each with a rank of its own, a thread or with RunOptions::ranks a process; a message is a send and a
+  /// receive.
   Nccl,
 };
 
@@ -55,13 +56,9 @@ struct CudaOptions {
   bool slots_on_host = false;
   /// Enqueues: the gradients of all replicas here of a stage become their sum, added in the order of their devices.
   std::function<void(StageId, cudaStream_t)> enqueue_sum;
-  /// NCCL: which device's rank is this process; all of them, each a thread, if it is not valid.
-  DeviceId here;
-  /// NCCL: gives every process the bytes that device 0's has; not needed if all ranks are here.
-  std::function<Result<void>(std::vector<std::byte>& bytes)> share;
 };
 
-/// Runs `options.steps` training steps, as run() does. Not here: checkpoints, the norm of gradients, the virtual clock.
+/// Runs `options.steps` training steps, as run() does. Not here: the virtual clock, and changes between ops.
 ///
 /// Errors: those of run(); no GPU or too few; what CUDA or NCCL refuse, in their words; lanes that do not go on, with
 /// what each is at. Never hangs, but in a call of CUDA that does not return.

@@ -50,6 +50,10 @@ void CudaTransformer::create() {
   }
 }
 
+void CudaTransformer::copy(void* to, const void* from, std::size_t bytes) const {
+  if (bytes != 0) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
 void CudaTransformer::enqueue_sum(StageId s, cudaStream_t stream) {
   const auto gradients_of = [&](std::uint32_t replica) { return stage(s, replica)->gradients(); };
   const auto replicas = static_cast<std::uint32_t>(partition_.devices[s].size());

@@ -21,6 +21,9 @@ class CudaTransformer : public Transformer {
   /// text of CUDA or cuBLASLt.
   void create() override;
 
+  bool is_on_host() const override { return false; }
+  void copy(void* to, const void* from, std::size_t bytes) const override;
+
   /// The gradients of all replicas of a stage, which are on one GPU, become their sum, added in the order of their
   /// devices. Only enqueues.
   void enqueue_sum(StageId s, cudaStream_t stream);

@@ -116,8 +116,9 @@ Result<void> JoinedRank::come_together([[maybe_unused]] TransportKind transport,
 #ifdef STAVE_WITH_MPI
   if (transport == TransportKind::Mpi) transport_ = mpi_->connect(rendezvous);
 #endif
-  STAVE_CHECK(transport_ != nullptr, "a transport of ranks that nothing connects");
-  ranks_.reset(new Ranks{*control_, *transport_});
+  // NCCL's communicators are the run's.
+  STAVE_CHECK(transport_ != nullptr || transport == TransportKind::Nccl, "a transport of ranks that nothing connects");
+  ranks_.reset(new Ranks{*control_, transport_.get(), place->local_rank});
   return {};
 }
 

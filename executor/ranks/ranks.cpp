@@ -9,12 +9,6 @@ namespace stave {
 
 namespace {
 
-// The rank that knows when a node ran.
-std::uint32_t rank_of(const Ranks& ranks, const Program& program, const std::vector<DeviceId>& device, std::uint32_t n) {
-  if (!program.is_message(NodeId(n))) return ranks.rank_of(device[n]);
-  return ranks.rank_of(program.edges[program.message(NodeId(n)).edge.value].target);
-}
-
 template <class Value>
 void put(std::string& blob, const Value& value) {
   blob.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -45,16 +39,25 @@ Result<Ticks> common_origin(const Ranks& ranks) {
   return origin + ranks.control.clock_offset_ns();
 }
 
-Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Timeline& timeline) {
+Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Ticks& makespan_ns,
+                        Timeline* timeline) {
   std::vector<DeviceId> device(program.table.size());
   for (std::uint32_t d = 0; d < program.table.devices(); ++d)
     for (std::uint32_t i = program.table.first[d]; i < program.table.first[d + 1]; ++i) device[i] = DeviceId(d);
+  // The ranks that know when a node began; the second also when it ended.
+  const auto ranks_of = [&](std::uint32_t n) {
+    if (!program.is_message(NodeId(n))) return std::pair(ranks.rank_of(device[n]), ranks.rank_of(device[n]));
+    const Edge& edge = program.edges[program.message(NodeId(n)).edge.value];
+    return std::pair(ranks.rank_of(edge.source), ranks.rank_of(edge.target));
+  };
+  const std::uint32_t nodes = timeline == nullptr ? 0 : program.nodes();
   std::string mine;
   put(mine, loss);
-  for (std::uint32_t n = 0; n < program.nodes(); ++n) {
-    if (rank_of(ranks, program, device, n) != ranks.rank()) continue;
-    put(mine, timeline.start[n]);
-    put(mine, timeline.end[n]);
+  put(mine, makespan_ns);
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const auto [begins, ends] = ranks_of(n);
+    if (begins == ranks.rank() || ends == ranks.rank()) put(mine, timeline->start[n]);
+    if (ends == ranks.rank()) put(mine, timeline->end[n]);
   }
   Result<std::vector<std::string>> all = ranks.control.gather(mine);
   if (!all) return all.failure();
@@ -62,12 +65,18 @@ Result<void> share_step(const Ranks& ranks, const Program& program, double& loss
   loss = 0;
   for (std::uint32_t r = 0; r < blobs.size(); ++r) {
     double each = 0;
-    if (!take(blobs[r], each)) return misfit(r);
+    Ticks longest = 0;
+    if (!take(blobs[r], each) || !take(blobs[r], longest)) return misfit(r);
     loss += each;
+    makespan_ns = std::max(makespan_ns, longest);
   }
-  for (std::uint32_t n = 0; n < program.nodes(); ++n) {
-    const std::uint32_t r = rank_of(ranks, program, device, n);
-    if (!take(blobs[r], timeline.start[n]) || !take(blobs[r], timeline.end[n])) return misfit(r);
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const auto [begins, ends] = ranks_of(n);
+    Ticks sent = 0;
+    if (begins != ends && !take(blobs[begins], sent)) return misfit(begins);
+    if (!take(blobs[ends], timeline->start[n]) || !take(blobs[ends], timeline->end[n])) return misfit(ends);
+    timeline->start[n] = std::max(timeline->start[n], sent);
+    timeline->end[n] = std::max(timeline->end[n], timeline->start[n]);
   }
   return {};
 }
@@ -99,7 +108,9 @@ Result<void> share_comparison(const Ranks& ranks, Comparison& comparison) {
   mine += comparison.worst_tensor;
   Result<std::vector<std::string>> all = ranks.control.gather(mine);
   if (!all) return all.failure();
+  const double tolerance = comparison.tolerance;
   comparison = Comparison();
+  comparison.tolerance = tolerance;
   comparison.agrees = true;
   for (std::uint32_t r = 0; r < all->size(); ++r) {
     std::string_view blob = (*all)[r];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/ids.h"
 #include "core/program.h"
@@ -16,7 +17,10 @@ namespace stave {
 
 struct Ranks {
   Control& control;
-  Transport& transport;
+  /// Null if messages go from GPU to GPU.
+  Transport* transport = nullptr;
+  /// Among the ranks of this host, if whoever started them has said so.
+  std::optional<std::uint32_t> local_rank;
 
   std::uint32_t rank() const { return control.rank(); }
   /// Device d is that of rank d.
@@ -28,9 +32,11 @@ struct Ranks {
 /// Errors: a rank that failed or is gone.
 Result<Ticks> common_origin(const Ranks& ranks);
 
-/// After a step: `loss` becomes the sum of all ranks' losses, added in their order, and `timeline` gets the times of what
-/// ran elsewhere, of a message those of the rank that received it. Errors: a rank that failed or is gone.
-Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Timeline& timeline);
+/// After a step: `loss` becomes the sum of all ranks' losses, added in their order, `makespan_ns` the greatest, and
+/// `timeline`, which all have or none (null), gets the times of what ran elsewhere: a message begins when both its ends may,
+/// and ends when it is received. Errors: a rank that failed or is gone.
+Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Ticks& makespan_ns,
+                        Timeline* timeline);
 
 /// `values` become the sums over all ranks, each added in their order. Errors: a rank that failed or is gone.
 Result<void> share_sum(const Ranks& ranks, std::vector<double>& values);

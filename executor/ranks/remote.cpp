@@ -67,7 +67,7 @@ std::string Remote::send(NodeId node, std::uint64_t step, Ticks ready) {
     mine.bytes = leaving.bytes;
     data = {buffers.slot(m.payload, m.out_slot), leaving.bytes};
   }
-  return ranks_.transport.send({m.edge.value, ranks_.rank_of(edge.target)}, mine, data);
+  return ranks_.transport->send({m.edge.value, ranks_.rank_of(edge.target)}, mine, data);
 }
 
 std::string Remote::receive(NodeId node, std::uint64_t step, Ticks& ready) {
@@ -86,7 +86,7 @@ std::string Remote::receive(NodeId node, std::uint64_t step, Ticks& ready) {
   }
   MessageHeader found;
   const Channel channel{m.edge.value, ranks_.rank_of(edge.source)};
-  if (std::string error = ranks_.transport.receive(channel, found, data); !error.empty()) return error;
+  if (std::string error = ranks_.transport->receive(channel, found, data); !error.empty()) return error;
   if (std::string error = check(found, due); !error.empty()) return error;
   if (m.in_slot != UINT32_MAX) target.buffers().envelope(m.payload, m.in_slot) = content;
   ready = found.ready;
@@ -112,14 +112,14 @@ std::string Remote::reduce(StageId s, std::uint64_t step, Ticks& ready) {
     const Channel channel = reductions_from(devices[mine], to);
     MessageHeader sent = header(step, channel.number, ready);
     sent.bytes = bytes;
-    return ranks_.transport.send(channel, sent, data);
+    return ranks_.transport->send(channel, sent, data);
   };
   const auto receive = [&](DeviceId from, std::span<std::byte> into) {
     const Channel channel = reductions_from(from, devices[mine]);
     MessageHeader due = header(step, channel.number, 0);
     due.bytes = bytes;
     MessageHeader found;
-    std::string error = ranks_.transport.receive(channel, found, into);
+    std::string error = ranks_.transport->receive(channel, found, into);
     if (error.empty()) error = check(found, due);
     ready = std::max(ready, found.ready);
     return error;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -116,6 +117,13 @@ class Workload {
   /// to the whole; 0 if it has none.
   virtual double loss() const { return 0; }
   virtual bool computes() const { return true; }
+
+  /// Whether what the stages show of themselves (weights, gradients, state) lies where the host reaches it. Else copy()
+  /// brings it, and takes it back, between two steps; it returns when that is done. Throws std::runtime_error.
+  virtual bool is_on_host() const { return true; }
+  virtual void copy(void* to, const void* from, std::size_t bytes) const {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
 };
 
 }  // namespace stave

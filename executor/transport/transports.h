@@ -12,8 +12,9 @@ enum class TransportKind { Inproc, Gloo, Mpi, Local, Nccl };
 struct TransportInfo {
   TransportKind kind = TransportKind::Inproc;
   std::string_view name;
-  /// Between processes, each a rank with one device; else all devices are in one.
+  /// Between processes, each a rank with one device; and between the devices of one process.
   bool has_ranks = false;
+  bool has_one_process = true;
   /// Of --backend cuda; the others are of cpu.
   bool is_of_gpus = false;
   /// Whether this build has it, and what it lacks if not.
@@ -33,12 +34,12 @@ inline constexpr bool kWithMpi = false;
 #endif
 
 inline constexpr std::array<TransportInfo, 5> kTransports = {{
-    {TransportKind::Inproc, "inproc", false, false, true, ""},
-    {TransportKind::Gloo, "gloo", true, false, kWithGloo, "Gloo (Debian's libgloo-dev)"},
-    {TransportKind::Mpi, "mpi", true, false, kWithMpi, "MPI (Debian's libopenmpi-dev)"},
+    {TransportKind::Inproc, "inproc", false, true, false, true, ""},
+    {TransportKind::Gloo, "gloo", true, false, false, kWithGloo, "Gloo (Debian's libgloo-dev)"},
+    {TransportKind::Mpi, "mpi", true, false, false, kWithMpi, "MPI (Debian's libopenmpi-dev)"},
     // Whether they are there is known to the program that has CUDA's libraries.
-    {TransportKind::Local, "local", false, true, true, ""},
-    {TransportKind::Nccl, "nccl", false, true, true, ""},
+    {TransportKind::Local, "local", false, true, true, true, ""},
+    {TransportKind::Nccl, "nccl", true, true, true, true, ""},
 }};
 
 constexpr const TransportInfo& info_of(TransportKind kind) { return kTransports[static_cast<std::size_t>(kind)]; }

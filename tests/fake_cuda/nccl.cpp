@@ -1,27 +1,38 @@
-// The stand-in for NCCL between the threads of one process: transfers are host functions on the streams they are given,
-// which meet their peers in a table. A send ends with its receive, unless FAKE_NCCL_BUFFER gives channels so many bytes.
+// The stand-in for NCCL between the threads of one process, or several processes of this host: transfers are host functions on
+// the streams they are given, which meet their peers in shared memory. A send ends with its receive, unless FAKE_NCCL_BUFFER
+// gives channels so many bytes.
 //
 // As the real one does: a communicator runs its transfers one after the other on a rank, whatever streams they are on;
 // those of one group go on by themselves; sends and receives of two ranks match in order, and must agree in size; who is
-// not aborted waits for ever. By environment: FAKE_NCCL_BUFFER, FAKE_NCCL_LATENCY_US and FAKE_NCCL_BYTES_PER_US (length of
-// a transfer), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in an asynchronous error).
+// not aborted waits for ever, a rank whose peer has died too. By environment: FAKE_NCCL_BUFFER, FAKE_NCCL_LATENCY_US and
+// FAKE_NCCL_BYTES_PER_US (length of a transfer), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in an asynchronous
+// error).
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+
+#include "nccl_world.h"
+
+using stave::fake::Moved;
+using stave::fake::Step;
+using stave::fake::World;
 
 namespace {
 
@@ -30,38 +41,13 @@ std::uint64_t setting(const char* name) {
   return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
 }
 
-struct Sent {
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  // Its own copy, if the channel had room.
-  std::vector<std::byte> buffered;
-  bool ended = false;
-};
-
-struct Sum {
-  int here = 0;
-  bool ended = false;
-  std::vector<const std::byte*> from;
-  std::vector<std::byte*> to;
-};
-
-// All ranks of a communicator.
-struct World {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int ranks = 0;
-  std::set<int> joined;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Sent>>> channels;
-  std::map<std::pair<int, int>, std::size_t> buffered;
-  std::map<std::uint64_t, Sum> sums;
-};
-
 struct Communicator {
   std::shared_ptr<World> world;
   int rank = 0;
-  bool aborted = false;
-  ncclResult_t error = ncclSuccess;
-  std::uint64_t sums = 0;
+  std::atomic<bool> aborted = false;
+  std::atomic<ncclResult_t> error = ncclSuccess;
+  // Parts of sums that this rank was in.
+  std::uint64_t parts = 0;
   cudaStream_t last = nullptr;
   cudaEvent_t order = nullptr;
 };
@@ -75,8 +61,7 @@ struct Transfer {
   std::size_t count = 0;
   ncclDataType_t type = ncclInt8;
   int peer = 0;
-  bool ended = false;
-  std::shared_ptr<Sent> sent;
+  Moved moved;
   std::size_t bytes() const;
 };
 
@@ -93,10 +78,6 @@ struct Pending {
 };
 
 std::mutex all_mutex;
-std::map<std::string, std::shared_ptr<World>>& worlds() {
-  static auto* const all = new std::map<std::string, std::shared_ptr<World>>;
-  return *all;
-}
 std::map<ncclComm_t, std::shared_ptr<Communicator>>& communicators() {
   static auto* const all = new std::map<ncclComm_t, std::shared_ptr<Communicator>>;
   return *all;
@@ -138,102 +119,88 @@ void last(std::size_t bytes) {
   if (us != 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
-void post_send(World& world, const Communicator& mine, Transfer& transfer) {
-  static const std::uint64_t room = setting("FAKE_NCCL_BUFFER");
-  const std::pair channel(mine.rank, transfer.peer);
-  transfer.sent = std::make_shared<Sent>();
-  Sent& sent = *transfer.sent;
-  sent.data = transfer.from;
-  sent.bytes = transfer.bytes();
-  if (room != 0 && world.buffered[channel] + sent.bytes <= room) {
-    world.buffered[channel] += sent.bytes;
-    sent.buffered.assign(sent.data, sent.data + sent.bytes);
-    sent.data = sent.buffered.data();
-    transfer.ended = true;
-  }
-  world.channels[channel].push_back(transfer.sent);
-  world.changed.notify_all();
-}
-
-// True if the transfer could go on. `lock` is let go while data moves.
-bool receive(World& world, Communicator& mine, Transfer& transfer, std::unique_lock<std::mutex>& lock) {
-  const std::pair channel(transfer.peer, mine.rank);
-  std::deque<std::shared_ptr<Sent>>& queue = world.channels[channel];
-  if (queue.empty()) return false;
-  const std::shared_ptr<Sent> sent = queue.front();
-  if (sent->bytes != transfer.bytes()) {
-    std::fprintf(stderr, "fake NCCL: rank %d sends %zu bytes, rank %d receives %zu\n", transfer.peer, sent->bytes,
-                 mine.rank, transfer.bytes());
+// True if the transfer could go on.
+bool move(Communicator& mine, Transfer& transfer) {
+  World& world = *mine.world;
+  if (transfer.kind == Kind::Send)
+    return world.send(mine.rank, transfer.peer, transfer.from, transfer.bytes(), transfer.moved) == Step::Moved;
+  const Step step = world.receive(transfer.peer, mine.rank, transfer.to, transfer.bytes(), transfer.moved, last);
+  if (step == Step::Mismatch && mine.error == ncclSuccess) {
+    std::fprintf(stderr, "fake NCCL: rank %d sends %llu bytes, rank %d receives %zu\n", transfer.peer,
+                 static_cast<unsigned long long>(transfer.moved.end), mine.rank, transfer.bytes());
     mine.error = ncclInvalidUsage;
-    return false;
   }
-  queue.pop_front();
-  lock.unlock();
-  last(sent->bytes);
-  if (sent->bytes != 0) std::memcpy(transfer.to, sent->data, sent->bytes);
-  lock.lock();
-  if (!sent->buffered.empty()) world.buffered[channel] -= sent->bytes;
-  sent->ended = true;
-  transfer.ended = true;
-  world.changed.notify_all();
-  return true;
+  return step == Step::Moved;
 }
 
+// Waits until `holds`; false if the communicator was aborted before.
+template <class Holds>
+bool wait_until(Communicator& mine, const Holds& holds) {
+  World& world = *mine.world;
+  while (!mine.aborted) {
+    const std::uint32_t ticket = world.ticket();
+    if (holds()) return true;
+    world.wait(ticket);
+  }
+  return false;
+}
+
+// Every rank adds all ranks' values, in the order of the ranks.
 template <class T>
-void add(const Sum& sum, std::size_t count) {
-  std::vector<T> total(count);
-  std::memcpy(total.data(), sum.from.front(), count * sizeof(T));
-  for (std::size_t r = 1; r < sum.from.size(); ++r)
-    for (std::size_t i = 0; i < count; ++i) total[i] += reinterpret_cast<const T*>(sum.from[r])[i];
-  for (std::byte* to : sum.to) std::memcpy(to, total.data(), count * sizeof(T));
-}
-
-void sum_up(World& world, Communicator& mine, Transfer& transfer, std::unique_lock<std::mutex>& lock) {
-  const std::uint64_t number = mine.sums++;
-  Sum& sum = world.sums[number];
-  sum.from.resize(static_cast<std::size_t>(world.ranks));
-  sum.to.resize(static_cast<std::size_t>(world.ranks));
-  sum.from[static_cast<std::size_t>(mine.rank)] = transfer.from;
-  sum.to[static_cast<std::size_t>(mine.rank)] = transfer.to;
-  if (++sum.here == world.ranks) {
-    if (transfer.type == ncclFloat32) add<float>(sum, transfer.count);
-    if (transfer.type == ncclUint64) add<std::uint64_t>(sum, transfer.count);
-    sum.ended = true;
-    world.changed.notify_all();
+void sum_up(Communicator& mine, const Transfer& transfer) {
+  World& world = *mine.world;
+  const auto every_rank = [&](auto holds) {
+    return wait_until(mine, [&, holds] {
+      for (int r = 0; r < world.ranks(); ++r)
+        if (!holds(world.part(r))) return false;
+      return true;
+    });
+  };
+  const std::size_t most = World::kPart / sizeof(T);
+  std::vector<T> total(most);
+  for (std::size_t first = 0; first < transfer.count; first += most) {
+    const std::size_t count = std::min(most, transfer.count - first);
+    const std::uint64_t number = mine.parts++;
+    World::Part& own = world.part(mine.rank);
+    if (!every_rank([number](const World::Part& each) { return each.taken >= number; })) return;
+    std::memcpy(own.data, transfer.from + first * sizeof(T), count * sizeof(T));
+    own.put = number + 1;
+    world.notify();
+    if (!every_rank([number](const World::Part& each) { return each.put > number; })) return;
+    std::fill(total.begin(), total.end(), T());
+    for (int r = 0; r < world.ranks(); ++r)
+      for (std::size_t i = 0; i < count; ++i) total[i] += reinterpret_cast<const T*>(world.part(r).data)[i];
+    own.taken = number + 1;
+    world.notify();
+    std::memcpy(transfer.to + first * sizeof(T), total.data(), count * sizeof(T));
   }
-  world.changed.wait(lock, [&] { return sum.ended || mine.aborted; });
-  transfer.ended = true;
-  if (--sum.here == 0) world.sums.erase(number);
 }
 
 void run(Batch& batch) {
   static const std::uint64_t fail_after = setting("FAKE_NCCL_FAIL_AFTER");
   Communicator& mine = *batch.communicator;
-  World& world = *mine.world;
-  std::unique_lock lock(world.mutex);
   if (++batches == fail_after) {
     mine.error = ncclRemoteError;
-    world.changed.wait(lock, [&] { return mine.aborted; });
+    wait_until(mine, [] { return false; });
   }
   for (Transfer& each : batch.transfers) {
-    each.ended = false;
-    if (mine.aborted) return;
-    if (each.kind == Kind::Send) post_send(world, mine, each);
-    if (each.kind == Kind::Sum) sum_up(world, mine, each, lock);
+    each.moved = {};
+    if (each.kind == Kind::Sum && each.type == ncclFloat32) sum_up<float>(mine, each);
+    if (each.kind == Kind::Sum && each.type == ncclUint64) sum_up<std::uint64_t>(mine, each);
+    each.moved.ended = each.kind == Kind::Sum;
   }
   while (!mine.aborted) {
+    const std::uint32_t ticket = mine.world->ticket();
     bool all = true;
-    bool moved = false;
-    std::set<int> behind;
+    bool moves = false;
+    // One after the other from one peer, and to one.
+    std::set<std::pair<Kind, int>> ahead;
     for (Transfer& each : batch.transfers) {
-      if (each.kind == Kind::Send && each.sent->ended) each.ended = true;
-      if (each.ended) continue;
-      // One after the other from one peer.
-      if (each.kind == Kind::Receive && behind.insert(each.peer).second) moved = receive(world, mine, each, lock) || moved;
-      all = all && each.ended;
+      if (!each.moved.ended && ahead.emplace(each.kind, each.peer).second) moves = move(mine, each) || moves;
+      all = all && each.moved.ended;
     }
     if (all) return;
-    if (!moved) world.changed.wait(lock);
+    if (!moves) mine.world->wait(ticket);
   }
 }
 
@@ -280,14 +247,10 @@ ncclResult_t flush() {
 ncclResult_t post(ncclComm_t handle, cudaStream_t stream, const Transfer& transfer) {
   const std::shared_ptr<Communicator> mine = find(handle);
   if (mine == nullptr) return wrong("a transfer on no communicator, or one that was destroyed");
-  {
-    const std::scoped_lock lock(mine->world->mutex);
-    if (static_cast<int>(mine->world->joined.size()) != mine->world->ranks)
-      return wrong("a transfer before all ranks have joined its communicator");
-    if (mine->error != ncclSuccess) return mine->error;
-    if (transfer.kind != Kind::Sum && (transfer.peer < 0 || transfer.peer >= mine->world->ranks))
-      return wrong("a transfer to a rank that does not exist");
-  }
+  if (!mine->world->is_complete()) return wrong("a transfer before all ranks have joined its communicator");
+  if (mine->error != ncclSuccess) return mine->error;
+  if (transfer.kind != Kind::Sum && (transfer.peer < 0 || transfer.peer >= mine->world->ranks()))
+    return wrong("a transfer to a rank that does not exist");
   if (transfer.kind == Kind::Sum && transfer.type != ncclFloat32 && transfer.type != ncclUint64)
     return wrong("a sum of a type that is not stood in for");
   pending.push_back({handle, stream, transfer});
@@ -297,11 +260,8 @@ ncclResult_t post(ncclComm_t handle, cudaStream_t stream, const Transfer& transf
 ncclResult_t end_of(ncclComm_t handle, bool aborts) {
   const std::shared_ptr<Communicator> mine = find(handle);
   if (mine == nullptr) return wrong("a communicator destroyed twice");
-  {
-    const std::scoped_lock lock(mine->world->mutex);
-    mine->aborted = mine->aborted || aborts;
-    mine->world->changed.notify_all();
-  }
+  if (aborts) mine->aborted = true;
+  mine->world->notify();
   const std::scoped_lock lock(all_mutex);
   communicators().erase(handle);
   return ncclSuccess;
@@ -318,46 +278,36 @@ ncclResult_t ncclGetVersion(int* version) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static std::atomic<std::uint64_t> next = 1;
+  static const std::uint64_t mine = std::uint64_t{std::random_device{}()} << 32 | static_cast<std::uint32_t>(::getpid());
   std::memset(id, 0, sizeof *id);
   const std::uint64_t number = next++;
-  std::memcpy(id->internal, &number, sizeof number);
+  std::memcpy(id->internal, &mine, sizeof mine);
+  std::memcpy(id->internal + sizeof mine, &number, sizeof number);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* handle, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   auto mine = std::make_shared<Communicator>();
-  {
-    const std::scoped_lock lock(all_mutex);
-    std::shared_ptr<World>& world = worlds()[std::string(id.internal, sizeof id.internal)];
-    if (world == nullptr) world = std::make_shared<World>();
-    mine->world = world;
-  }
+  mine->world = World::open(std::string(id.internal, sizeof id.internal), ranks);
+  if (mine->world == nullptr) return wrong("the ranks differ in their number, or there is no shared memory for them");
   if (cudaEventCreateWithFlags(&mine->order, cudaEventDisableTiming) != cudaSuccess) return ncclUnhandledCudaError;
   mine->rank = rank;
+  if (!mine->world->join(rank)) return wrong("a rank joins twice, or is none");
   *handle = reinterpret_cast<ncclComm_t>(mine.get());
-  std::unique_lock lock(mine->world->mutex);
-  World& world = *mine->world;
-  if (ranks < 1 || rank < 0 || rank >= ranks || (world.ranks != 0 && world.ranks != ranks) ||
-      !world.joined.insert(rank).second)
-    return wrong("a rank joins twice, or the ranks differ in their number");
-  world.ranks = ranks;
-  world.changed.notify_all();
   {
-    const std::scoped_lock all(all_mutex);
+    const std::scoped_lock lock(all_mutex);
     communicators()[*handle] = mine;
   }
   if (config != nullptr && config->blocking == 0) return ncclInProgress;
-  world.changed.wait(lock, [&] { return static_cast<int>(world.joined.size()) == ranks; });
+  wait_until(*mine, [&] { return mine->world->is_complete(); });
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* error) {
   const std::shared_ptr<Communicator> mine = find(handle);
   if (mine == nullptr) return wrong("the error of no communicator");
-  const std::scoped_lock lock(mine->world->mutex);
   *error = mine->error;
-  if (mine->error == ncclSuccess && static_cast<int>(mine->world->joined.size()) != mine->world->ranks)
-    *error = ncclInProgress;
+  if (*error == ncclSuccess && !mine->world->is_complete()) *error = ncclInProgress;
   return ncclSuccess;
 }
 
@@ -368,9 +318,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
 ncclResult_t ncclCommRevoke(ncclComm_t handle, int) {
   const std::shared_ptr<Communicator> mine = find(handle);
   if (mine == nullptr) return wrong("no communicator to revoke");
-  const std::scoped_lock lock(mine->world->mutex);
   mine->aborted = true;
-  mine->world->changed.notify_all();
+  mine->world->notify();
   return ncclSuccess;
 }
 

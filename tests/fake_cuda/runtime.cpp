@@ -178,6 +178,14 @@ cudaError_t cudaGetDevice(int* which) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* to, int length, int which) {
+  if (which < 0 || static_cast<std::size_t>(which) >= runtime().devices.size()) return cudaErrorInvalidDevice;
+  // As visible devices are counted anew, so do their names begin elsewhere.
+  std::snprintf(to, static_cast<std::size_t>(length), "0000:%02x:00.0",
+                which + static_cast<int>(setting("FAKE_CUDA_FIRST_DEVICE", 0)));
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;

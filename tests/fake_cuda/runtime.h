@@ -1,9 +1,10 @@
 // The inside of the stand-in for the CUDA runtime: streams, the hardware queues they are folded onto, events, capture.
 // The functions that programs call are in runtime.cpp, memory.cpp and launch.cpp; all end here.
 //
-// Settings, by environment: FAKE_CUDA_DEVICES (1), CUDA_DEVICE_MAX_CONNECTIONS (8; hardware queues a device, 32 at most),
-// FAKE_CUDA_KERNEL_US, FAKE_CUDA_COPY_US (least length of a kernel, a copy), FAKE_CUDA_JITTER_US (greatest random delay
-// before any item of a stream), FAKE_CUDA_FAIL_AFTER (the n-th kernel, copy or host function enqueued is refused).
+// Settings, by environment: FAKE_CUDA_DEVICES (1), FAKE_CUDA_FIRST_DEVICE (0; which of its host's the first one is),
+// CUDA_DEVICE_MAX_CONNECTIONS (8; hardware queues a device, 32 at most), FAKE_CUDA_KERNEL_US, FAKE_CUDA_COPY_US (least
+// length of a kernel, a copy), FAKE_CUDA_JITTER_US (greatest random delay before any item of a stream),
+// FAKE_CUDA_FAIL_AFTER (the n-th kernel, copy or host function enqueued is refused).
 #pragma once
 
 #include <condition_variable>

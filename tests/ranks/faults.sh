@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Ranks that are killed, or stopped, at any moment of a run over Gloo, started one by one without a launcher: all others end
-# within 10 s with status 2, say which rank it was and in which op, and the last checkpoint loads.
+# Ranks that are killed, or stopped, at any moment of a run over Gloo, or over what the options name, started one by one
+# without a launcher: all others end within 10 s with status 2, say which rank it was and in which op, and the last
+# checkpoint loads in one process on the CPU.
 #
-#   faults.sh STAVE KILLS STOPS
+#   faults.sh STAVE KILLS STOPS [OPTION...]
 set -u
 stave=$(readlink -f -- "$1")
 kills=$2
 stops=$3
+options=("${@:4}")
+((${#options[@]} > 0)) || options=(--transport gloo --clock virtual)
 work=$(mktemp -d) || exit 1
 pids=()
 # shellcheck disable=SC2317,SC2329
@@ -25,7 +28,7 @@ fail() {
   printf '%s\n' "$1"
   failed=$((failed + 1))
 }
-arguments=(zb_h1 P=4 M=4 --data "$text" --width 16 --heads 2 --sequence 32 --steps 100000 --clock virtual --checkpoint ck --checkpoint-every 5)
+arguments=(zb_h1 P=4 M=4 --data "$text" --width 16 --heads 2 --sequence 32 --steps 100000 --checkpoint ck --checkpoint-every 5)
 
 trial() {
   local signal=$1 victim=$((RANDOM % 4)) r began took
@@ -33,7 +36,7 @@ trial() {
   pids=()
   export WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((23000 + RANDOM % 8000)) STAVE_TOKEN=of-this-test
   for r in 0 1 2 3; do
-    RANK=$r "$stave" run "${arguments[@]}" --transport gloo --every 100000 >/dev/null 2>"err.$r" &
+    RANK=$r "$stave" run "${arguments[@]}" "${options[@]}" --every 100000 >/dev/null 2>"err.$r" &
     pids+=($!)
   done
   # Any moment of it, but with a checkpoint to go on from.
@@ -57,7 +60,7 @@ trial() {
   ((took <= 10000)) || fail "$signal of rank $victim: the others took $took ms"
   kill -KILL "${pids[$victim]}" 2>/dev/null
   { wait "${pids[$victim]}"; } 2>/dev/null
-  timeout -s INT 3 "$stave" run "${arguments[@]}" --resume --every 1 >out 2>err
+  timeout -s INT 3 "$stave" run "${arguments[@]}" --clock virtual --resume --every 1 >out 2>err
   grep -qE '^ +[0-9]+ +[0-9.]+' out || fail "$signal of rank $victim: the checkpoint does not load: $(head -n 1 err)"
 }
 

@@ -43,6 +43,11 @@ void gelu(const float* x, std::size_t n, float* y, cudaStream_t stream);
 void gelu_gradient(const float* dy, std::size_t n, float* x, cudaStream_t stream);
 /// a[i] += b[i].
 void add(float* a, const float* b, std::size_t n, cudaStream_t stream);
+/// x[i] *= factor.
+void scale(float* x, std::size_t n, float factor, cudaStream_t stream);
+/// *result = the sum of the squares of x[n]; parts[kSquareParts] is scratch.
+inline constexpr unsigned kSquareParts = 256;
+void sum_of_squares(const float* x, std::size_t n, double* parts, double* result, cudaStream_t stream);
 /// Copies rows of `width` values between memories whose rows are apart by the strides given.
 void copy_rows(float* to, std::size_t to_stride, const float* from, std::size_t from_stride, std::size_t rows,
                std::size_t width, cudaStream_t stream);

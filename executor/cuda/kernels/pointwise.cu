@@ -1,4 +1,4 @@
-// Kernels with a thread for each value: gelu, sums, copies and the optimizer.
+// Kernels with a thread for each value, gelu, sums, copies and the optimizer; and the sum of all values' squares.
 #include <cstring>
 
 #include "executor/cuda/kernels/kernels.h"
@@ -34,6 +34,20 @@ extern "C" __global__ void stave_gelu_gradient(const float* dy, std::size_t n, f
 extern "C" __global__ void stave_add(float* a, const float* b, std::size_t n) {
   const std::size_t i = thread_index();
   if (i < n) a[i] += b[i];
+}
+
+extern "C" __global__ void stave_scale(float* x, std::size_t n, float factor) {
+  const std::size_t i = thread_index();
+  if (i < n) x[i] *= factor;
+}
+
+extern "C" __global__ void stave_sum_of_squares(const float* x, std::size_t n, double* parts) {
+  __shared__ double shared[kThreads];
+  double mine = 0;
+  for (std::size_t i = thread_index(); i < n; i += std::size_t{gridDim.x} * blockDim.x)
+    mine += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  const double all = block_sum(mine, shared);
+  if (threadIdx.x == 0) parts[blockIdx.x] = all;
 }
 
 extern "C" __global__ void stave_copy_rows(float* to, std::size_t to_stride, const float* from,
@@ -80,6 +94,15 @@ void gelu_gradient(const float* dy, std::size_t n, float* x, cudaStream_t stream
 
 void add(float* a, const float* b, std::size_t n, cudaStream_t stream) {
   STAVE_LAUNCH(stave_add, blocks_for(n), kThreads, stream, a, b, n);
+}
+
+void scale(float* x, std::size_t n, float factor, cudaStream_t stream) {
+  STAVE_LAUNCH(stave_scale, blocks_for(n), kThreads, stream, x, n, factor);
+}
+
+void sum_of_squares(const float* x, std::size_t n, double* parts, double* result, cudaStream_t stream) {
+  STAVE_LAUNCH(stave_sum_of_squares, kSquareParts, kThreads, stream, x, n, parts);
+  sum(parts, kSquareParts, result, stream);
 }
 
 void copy_rows(float* to, std::size_t to_stride, const float* from, std::size_t from_stride, std::size_t rows,

@@ -63,6 +63,16 @@ void gelu_gradient(dim3, dim3, const float* dy, size_t n, float* x) { stave::gel
 
 void add(dim3, dim3, float* a, const float* b, size_t n) { stave::add(a, b, n); }
 
+void scale(dim3, dim3, float* x, size_t n, float factor) {
+  for (size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+// All in the first part.
+void sum_of_squares(dim3 grid, dim3, const float* x, size_t n, double* parts) {
+  std::fill(parts, parts + grid.x, 0.0);
+  for (size_t i = 0; i < n; ++i) parts[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+}
+
 void copy_rows(dim3, dim3, float* to, size_t to_stride, const float* from, size_t from_stride, size_t rows,
                size_t width) {
   for (size_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, width * sizeof(float));
@@ -148,6 +158,8 @@ std::span<const Kernel> kernels() {
       kernel<gelu>("stave_gelu"),
       kernel<gelu_gradient>("stave_gelu_gradient"),
       kernel<add>("stave_add"),
+      kernel<scale>("stave_scale"),
+      kernel<sum_of_squares>("stave_sum_of_squares"),
       kernel<copy_rows>("stave_copy_rows"),
       kernel<to_bfloat16>("stave_to_bfloat16"),
       kernel<batched_product>("stave_batched_product"),

@@ -1,4 +1,4 @@
-#include "executor/cuda/lane_plan.h"
+#include "executor/lane_plan.h"
 
 #include <algorithm>
 #include <queue>
