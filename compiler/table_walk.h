@@ -67,9 +67,8 @@ class TableWalk {
 
   std::uint32_t first_missing(std::uint32_t position) const {
     std::uint32_t missing = kNone;
-    needs_.for_each(position, [&](std::uint32_t at, std::uint16_t) {
-      if (!done_[at]) missing = at;
-    });
+    for (const TableNeed& need : needs_[position])
+      if (!done_[need.position]) missing = need.position;
     const std::uint32_t before = lanes_.written_after(position);
     if (before != kNone && !done_[before]) missing = before;
     return missing;

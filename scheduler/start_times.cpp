@@ -26,15 +26,11 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
         ready = std::max(ready, times.end[before] + costs.setup(table, before, position));
       if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)
         ready = std::max(ready, times.end[before]);
-      needs.for_each(position, [&](std::uint32_t at, std::uint16_t payload) {
-        const bool here = at >= table.first[d] && at < table.first[d + 1];
-        if (!here) {
-          const std::uint32_t from = costs.message.by_link(payload) ? schedule.device_of[table.entries[at].value] : d;
-          ready = std::max(ready, times.end[at] + costs.message.of(payload, from, d));
-        } else {
-          ready = std::max(ready, times.end[at]);
-        }
-      });
+      for (const TableNeed& need : needs[position]) {
+        Ticks sent = times.end[need.position];
+        if (need.device != d) sent += costs.message.of(need.payload, need.device, d);
+        ready = std::max(ready, sent);
+      }
     }
     const Ticks end = ready + costs.of_block(table, block);
     for (const std::uint32_t position : block) {
