@@ -28,8 +28,8 @@ class TableNeeds {
   /// The needs of the entry at `position` that other entries satisfy. An op that stands nowhere (an optional one left out)
   /// is passed over. An entry may be named more than once.
   std::span<const TableNeed> operator[](std::uint32_t position) const { return rows_[position]; }
-  /// Of all entries.
-  std::size_t size() const { return rows_.items.size(); }
+  /// Of all entries. Shape: a row a position.
+  const Rows<TableNeed>& rows() const { return rows_; }
 
   /// Calls `visit(position, payload)` for each.
   template <class Visit>
