@@ -3,15 +3,14 @@
 #include "compiler/lower/builder.h"
 #include "compiler/lower/issue_order.h"
 #include "compiler/lower/readers.h"
-#include "compiler/table_needs.h"
 #include "compiler/weights.h"
 
 namespace stave {
 
 namespace {
 
-Program with_versions(Program program, const Schedule& schedule, const Table& table) {
-  WeightVersions versions = weight_versions(schedule, table);
+Program with_versions(Program program, const Schedule& schedule, const Table& table, const TableNeeds& needs) {
+  WeightVersions versions = weight_versions(schedule, table, needs);
   program.reads_version = std::move(versions.reads);
   program.makes_version = std::move(versions.makes);
   return program;
@@ -20,13 +19,16 @@ Program with_versions(Program program, const Schedule& schedule, const Table& ta
 }  // namespace
 
 Program lower(const Schedule& schedule, const Table& table, const Starts& starts) {
-  const TableNeeds needs(schedule, table);
+  return lower(schedule, table, TableNeeds(schedule, table), starts);
+}
+
+Program lower(const Schedule& schedule, const Table& table, const TableNeeds& needs, const Starts& starts) {
   const Readers readers = find_readers(needs, table);
   std::vector<NodeId> order = issue_order(table, needs, starts, readers);
   Builder builder(schedule, table, needs, readers, &starts);
   Program program = builder.build(builder.deal(order));
   program.order = std::move(order);
-  return with_versions(std::move(program), schedule, table);
+  return with_versions(std::move(program), schedule, table, needs);
 }
 
 Program lower_unchecked(const Schedule& schedule, const Table& table) {
@@ -57,7 +59,7 @@ Program lower_unchecked(const Schedule& schedule, const Table& table) {
     }
     rows.end_row();
   }
-  return with_versions(builder.build(std::move(rows)), schedule, table);
+  return with_versions(builder.build(std::move(rows)), schedule, table, needs);
 }
 
 }  // namespace stave

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "compiler/table_needs.h"
 #include "compiler/table_walk.h"
 #include "core/check.h"
 #include "core/lanes.h"
 
 namespace stave {
 
-std::optional<Starts> try_start_times(const Schedule& schedule, const Table& table, const Costs& costs) {
-  const TableNeeds needs(schedule, table);
+std::optional<Starts> try_start_times(const Table& table, const TableNeeds& needs, const Costs& costs) {
   const Lanes lanes(table);
   TableWalk walk(table, lanes, needs);
   Starts times;
@@ -43,7 +41,7 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
 }
 
 Starts start_times(const Schedule& schedule, const Table& table, const Costs& costs) {
-  std::optional<Starts> times = try_start_times(schedule, table, costs);
+  std::optional<Starts> times = try_start_times(table, TableNeeds(schedule, table), costs);
   STAVE_CHECK(times, "start times of a table that cannot finish");
   return std::move(*times);
 }

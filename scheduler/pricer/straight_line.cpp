@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/table_needs.h"
 #include "compiler/table_walk.h"
 #include "core/check.h"
 #include "core/lanes.h"
@@ -30,8 +29,8 @@ std::vector<std::size_t> shape_of(const Costs& costs) {
 /// the first reader of a value that it meets is the last, and takes a slot for it, which the producer gives back.
 class StraightLineMaker {
  public:
-  StraightLineMaker(const Schedule& schedule, const Table& table, const Costs& costs)
-      : table_(table), costs_(costs), needs_(schedule, table), lanes_(table), block_of_(blocks_of(table)) {}
+  StraightLineMaker(const Table& table, const TableNeeds& needs, const Costs& costs)
+      : table_(table), costs_(costs), needs_(needs), lanes_(table), block_of_(blocks_of(table)) {}
 
   StraightLine make() {
     result_.lanes_ = lanes_.count();
@@ -283,7 +282,7 @@ class StraightLineMaker {
 
   const Table& table_;
   const Costs& costs_;
-  const TableNeeds needs_;
+  const TableNeeds& needs_;
   const Lanes lanes_;
   const std::vector<std::uint32_t> block_of_;
   StraightLine result_;
@@ -317,8 +316,11 @@ class StraightLineMaker {
   std::vector<std::vector<MessageClass>> class_of_;
 };
 
+StraightLine::StraightLine(const Table& table, const TableNeeds& needs, const Costs& costs)
+    : StraightLine(StraightLineMaker(table, needs, costs).make()) {}
+
 StraightLine::StraightLine(const Schedule& schedule, const Table& table, const Costs& costs)
-    : StraightLine(StraightLineMaker(schedule, table, costs).make()) {}
+    : StraightLine(table, TableNeeds(schedule, table), costs) {}
 
 std::vector<Ticks> StraightLine::classes(const Costs& costs) const {
   STAVE_CHECK(shape_of(costs) == shape_, "costs of another shape than those of the table");
