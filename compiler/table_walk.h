@@ -53,6 +53,8 @@ class TableWalk {
   void go_on(std::uint32_t lane, Run& run) {
     std::uint32_t& head = heads_[lane];
     for (; head != kNone; head = lanes_.next(head)) {
+      needs_.fetch_behind(head);
+      __builtin_prefetch(first_waiter_.data() + head + 16);
       // As part of a block whose other entries came later.
       if (done_[head]) continue;
       if (!block_of_.empty() && block_of_[head] != kNone) {

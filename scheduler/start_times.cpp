@@ -25,6 +25,8 @@ std::optional<Starts> try_start_times(const Table& table, const TableNeeds& need
       if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)
         ready = std::max(ready, times.end[before]);
       for (const TableNeed& need : needs[position]) {
+        // It ended long before the entry that stands before this one, and its end is far away in memory.
+        if (need.device == d && lanes.plain()) continue;
         Ticks sent = times.end[need.position];
         if (need.device != d) sent += costs.message.of(need.payload, need.device, d);
         ready = std::max(ready, sent);
@@ -32,6 +34,9 @@ std::optional<Starts> try_start_times(const Table& table, const TableNeeds& need
     }
     const Ticks end = ready + costs.of_block(table, block);
     for (const std::uint32_t position : block) {
+      __builtin_prefetch(table.entries.data() + position + 16);
+      __builtin_prefetch(times.start.data() + position + 8, 1);
+      __builtin_prefetch(times.end.data() + position + 8, 1);
       times.start[position] = ready;
       times.end[position] = end;
     }

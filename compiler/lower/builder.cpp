@@ -63,18 +63,28 @@ Rows<NodeId> Builder::deal(std::vector<NodeId>& order) {
   for (std::uint32_t d = 0; d < table_.devices(); ++d) rows.first[d + 1] += rows.first[d];
   rows.items.resize(rows.first.back());
   std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
+  const auto put = [&](std::uint32_t d, NodeId draft) {
+    NodeId* const at = rows.items.data() + next[d]++;
+    __builtin_prefetch(at + 16, 1);
+    *at = draft;
+  };
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i + kAhead < order.size() && order[i + kAhead].value >= table_.size())
-      __builtin_prefetch(&drafts_[order[i + kAhead].value - table_.size()], 1);
+    if (i + kAhead < order.size()) {
+      const std::uint32_t ahead = order[i + kAhead].value;
+      if (ahead < table_.size())
+        __builtin_prefetch(&readers_.device_at[ahead]);
+      else
+        __builtin_prefetch(&drafts_[ahead - table_.size()], 1);
+    }
     const NodeId draft = order[i];
     if (draft.value < table_.size()) {
-      rows.items[next[readers_.device_at[draft.value]]++] = draft;
+      put(readers_.device_at[draft.value], draft);
       continue;
     }
     order[i] = number(draft.value - table_.size());
     const Edge& edge = program_.edges[drafts_[draft.value - table_.size()].edge.value];
-    rows.items[next[edge.source.value]++] = draft;
-    rows.items[next[edge.target.value]++] = draft;
+    put(edge.source.value, draft);
+    put(edge.target.value, draft);
   }
   return rows;
 }

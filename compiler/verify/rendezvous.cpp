@@ -75,10 +75,13 @@ class Rendezvous {
     const Lanes lanes(program_.table);
     const auto take = [&](std::uint32_t d, NodeId node) {
       if (!has_head(d) || head(d) != node) return false;
+      __builtin_prefetch(program_.issue.items.data() + next_[d] + 16);
       ++next_[d];
       return true;
     };
-    for (NodeId node : program_.order) {
+    for (std::size_t i = 0; i < program_.order.size(); ++i) {
+      fetch(i);
+      const NodeId node = program_.order[i];
       if (is_together(node) || waits_for(node).valid()) return false;
       if (program_.is_message(node)) {
         const Edge& edge = program_.edges[program_.message(node).edge.value];
@@ -89,6 +92,15 @@ class Rendezvous {
       done_[node.value] = true;
     }
     return nothing_left();
+  }
+
+  /// Nodes that follow each other in time lie far apart in every array: what those to come ask for is fetched before.
+  void fetch(std::size_t i) const {
+    constexpr std::size_t kAhead = 16;
+    const std::vector<NodeId>& order = program_.order;
+    if (i + 2 * kAhead >= order.size()) return;
+    __builtin_prefetch(program_.waits.first.data() + order[i + 2 * kAhead].value);
+    __builtin_prefetch(program_.waits.items.data() + program_.waits.first[order[i + kAhead].value]);
   }
 
   bool comes_to_end() {
