@@ -5,6 +5,7 @@
 
 #include "compiler/diagnostics.h"
 #include "compiler/schedule.h"
+#include "compiler/table_needs.h"
 #include "core/program.h"
 #include "core/table.h"
 #include "core/timeline.h"
@@ -19,6 +20,8 @@ namespace stave {
 /// the message to the end of the last op that reads it. A message of no payload has none.
 /// Waits on messages of one lane are all kept: messages of unlike length may end out of order.
 /// Cost: O(entries + needs), about 60 ns a node.
+/// `needs` are those of the table; without them they are found.
+Program lower(const Schedule& schedule, const Table& table, const TableNeeds& needs, const Starts& starts);
 Program lower(const Schedule& schedule, const Table& table, const Starts& starts);
 
 /// The Program of a complete table in the table's own order, be it possible or not: each device sends right after the

@@ -53,6 +53,8 @@ class TableWalk {
   void go_on(std::uint32_t lane, Run& run) {
     std::uint32_t& head = heads_[lane];
     for (; head != kNone; head = lanes_.next(head)) {
+      needs_.fetch_behind(head);
+      __builtin_prefetch(first_waiter_.data() + head + 16);
       // As part of a block whose other entries came later.
       if (done_[head]) continue;
       if (!block_of_.empty() && block_of_[head] != kNone) {
@@ -67,9 +69,8 @@ class TableWalk {
 
   std::uint32_t first_missing(std::uint32_t position) const {
     std::uint32_t missing = kNone;
-    needs_.for_each(position, [&](std::uint32_t at, std::uint16_t) {
-      if (!done_[at]) missing = at;
-    });
+    for (const TableNeed& need : needs_[position])
+      if (!done_[need.position]) missing = need.position;
     const std::uint32_t before = lanes_.written_after(position);
     if (before != kNone && !done_[before]) missing = before;
     return missing;

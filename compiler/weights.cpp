@@ -9,7 +9,6 @@
 #include "compiler/cell_text.h"
 #include "compiler/code.h"
 #include "compiler/expansion.h"
-#include "compiler/table_needs.h"
 
 namespace stave {
 
@@ -35,8 +34,8 @@ Use use_of(const OpSet& ops, const OpKind& kind) {
 
 class Versions {
  public:
-  Versions(const Schedule& schedule, const Table& table)
-      : schedule_(schedule), table_(table), needs_(schedule, table), activations_(table.ops) {
+  Versions(const Schedule& schedule, const Table& table, const TableNeeds& needs)
+      : schedule_(schedule), table_(table), needs_(needs), activations_(table.ops) {
     for (const OpKind& kind : table.ops.kinds()) uses_.push_back(use_of(table.ops, kind));
     for (std::size_t p = 1; p < schedule.payloads.size(); ++p)
       if (schedule.payloads[p] == kWeightsPayload) payload_ = static_cast<std::uint16_t>(p);
@@ -141,7 +140,7 @@ class Versions {
 
   const Schedule& schedule_;
   const Table& table_;
-  TableNeeds needs_;
+  const TableNeeds& needs_;
   Activations activations_;
   std::vector<Use> uses_;
   /// Index of the messages that carry weights; 0 if there are none.
@@ -211,8 +210,8 @@ bool verify_reduced(const Schedule& schedule, const Table& table, Diagnostics& s
 
 }  // namespace
 
-WeightVersions weight_versions(const Schedule& schedule, const Table& table) {
-  return Versions(schedule, table).all();
+WeightVersions weight_versions(const Schedule& schedule, const Table& table, const TableNeeds& needs) {
+  return Versions(schedule, table, needs).all();
 }
 
 std::vector<std::uint32_t> staleness(const Schedule& schedule, const Table& table, const WeightVersions& versions) {

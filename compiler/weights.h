@@ -7,6 +7,7 @@
 
 #include "compiler/diagnostics.h"
 #include "compiler/schedule.h"
+#include "compiler/table_needs.h"
 #include "core/table.h"
 
 namespace stave {
@@ -31,7 +32,7 @@ struct WeightVersions {
 /// Empty arrays if the table has no optimizer step and no weights are received. `table` must be complete; what an op
 /// reads that can never run is of no account.
 /// Cost: O(entries + needs).
-WeightVersions weight_versions(const Schedule& schedule, const Table& table);
+WeightVersions weight_versions(const Schedule& schedule, const Table& table, const TableNeeds& needs);
 
 /// Most updates of each stage between the weights a microbatch read and the update that uses its gradient; 0 without
 /// updates. Shape: [stage].

@@ -5,6 +5,20 @@
 
 namespace stave {
 
+namespace {
+
+/// Whether an op of the table runs on a stream. Kinds that do and stand nowhere are common: they are optional.
+bool has_streams(const Table& table) {
+  for (const OpKind& kind : table.ops.kinds()) {
+    if (kind.stream.empty()) continue;
+    const auto is_of_kind = [&](OpId op) { return op.value - kind.first < kind.count; };
+    if (std::any_of(table.entries.begin(), table.entries.end(), is_of_kind)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Lanes::Lanes(const Table& table) : device_at_(table.size()), last_(table.size(), false) {
   const std::uint32_t devices = table.devices();
   for (std::uint32_t d = 0; d < devices; ++d) {
@@ -16,8 +30,7 @@ Lanes::Lanes(const Table& table) : device_at_(table.size()), last_(table.size(),
     if (!empty) last_[table.first[d + 1] - 1] = true;
   }
   streams_.resize(devices);
-  const auto has_stream = [](const OpKind& kind) { return !kind.stream.empty() && kind.count > 0; };
-  if (std::none_of(table.ops.kinds().begin(), table.ops.kinds().end(), has_stream)) return;
+  if (!has_streams(table)) return;
 
   next_.assign(table.size(), kNone);
   previous_.assign(table.size(), kNone);

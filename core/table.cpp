@@ -11,15 +11,11 @@ DeviceId Table::device_of(std::uint32_t position) const {
 
 std::vector<std::uint32_t> positions_of(const Table& table) {
   std::vector<std::uint32_t> result(table.ops.size(), OpId::kNone);
-  const auto note = [&](std::uint32_t op, std::uint32_t position) {
-    if (result[op] == OpId::kNone) result[op] = position;
-  };
-  for (std::uint32_t position = 0; position < table.size(); ++position) {
-    const OpId op = table.entries[position];
-    const OpKind& kind = table.ops.kind(op);
-    note(op.value, position);
-    for (KindId part : kind.parts) note(table.ops.kinds()[part].first + (op.value - kind.first), position);
-  }
+  const auto note = [&](std::uint32_t op, std::uint32_t position) { result[op] = std::min(result[op], position); };
+  for (std::uint32_t position = 0; position < table.size(); ++position) note(table.entries[position].value, position);
+  for (const OpKind& whole : table.ops.kinds())
+    for (const KindId part : whole.parts)
+      for (std::uint32_t i = 0; i < whole.count; ++i) note(table.ops.kinds()[part].first + i, result[whole.first + i]);
   return result;
 }
 

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "compiler/table_needs.h"
 #include "compiler/table_walk.h"
 #include "core/check.h"
 #include "core/lanes.h"
 
 namespace stave {
 
-std::optional<Starts> try_start_times(const Schedule& schedule, const Table& table, const Costs& costs) {
-  const TableNeeds needs(schedule, table);
+std::optional<Starts> try_start_times(const Table& table, const TableNeeds& needs, const Costs& costs) {
   const Lanes lanes(table);
   TableWalk walk(table, lanes, needs);
   Starts times;
@@ -26,18 +24,19 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
         ready = std::max(ready, times.end[before] + costs.setup(table, before, position));
       if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)
         ready = std::max(ready, times.end[before]);
-      needs.for_each(position, [&](std::uint32_t at, std::uint16_t payload) {
-        const bool here = at >= table.first[d] && at < table.first[d + 1];
-        if (!here) {
-          const std::uint32_t from = costs.message.by_link(payload) ? schedule.device_of[table.entries[at].value] : d;
-          ready = std::max(ready, times.end[at] + costs.message.of(payload, from, d));
-        } else {
-          ready = std::max(ready, times.end[at]);
-        }
-      });
+      for (const TableNeed& need : needs[position]) {
+        // It ended long before the entry that stands before this one, and its end is far away in memory.
+        if (need.device == d && lanes.plain()) continue;
+        Ticks sent = times.end[need.position];
+        if (need.device != d) sent += costs.message.of(need.payload, need.device, d);
+        ready = std::max(ready, sent);
+      }
     }
     const Ticks end = ready + costs.of_block(table, block);
     for (const std::uint32_t position : block) {
+      __builtin_prefetch(table.entries.data() + position + 16);
+      __builtin_prefetch(times.start.data() + position + 8, 1);
+      __builtin_prefetch(times.end.data() + position + 8, 1);
       times.start[position] = ready;
       times.end[position] = end;
     }
@@ -47,7 +46,7 @@ std::optional<Starts> try_start_times(const Schedule& schedule, const Table& tab
 }
 
 Starts start_times(const Schedule& schedule, const Table& table, const Costs& costs) {
-  std::optional<Starts> times = try_start_times(schedule, table, costs);
+  std::optional<Starts> times = try_start_times(table, TableNeeds(schedule, table), costs);
   STAVE_CHECK(times, "start times of a table that cannot finish");
   return std::move(*times);
 }

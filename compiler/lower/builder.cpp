@@ -21,64 +21,109 @@ Builder::Builder(const Schedule& schedule, const Table& table, const TableNeeds&
               "start times without what their messages take");
   program_.payloads = schedule.payloads;
   program_.sizes = schedule.sizes;
-  message_of_.assign(readers.of.items.size(), MessageId::kNone);
   drafts_.resize(readers.of.items.size());
   leaders_.reserve(readers.of.items.size());
-  edge_to_.resize(table.devices());
   if (!lanes_.plain()) row_of_.assign(table.size(), 0);
+  find_edges();
 }
 
-Program Builder::build(DraftRows rows) {
+/// By source, and then by target.
+void Builder::find_edges() {
+  std::vector<EdgeId> edge_to(table_.devices());
+  std::vector<std::uint32_t> targets;
+  for (std::uint32_t d = 0; d < table_.devices(); ++d) {
+    const std::uint32_t begin = readers_.of.first[table_.first[d]];
+    const std::uint32_t end = readers_.of.first[table_.first[d + 1]];
+    targets.clear();
+    for (std::uint32_t i = begin; i < end; ++i) {
+      EdgeId& edge = edge_to[readers_[i].device];
+      if (readers_[i].device == d || edge.valid()) continue;
+      edge = EdgeId(0);
+      targets.push_back(readers_[i].device);
+    }
+    std::sort(targets.begin(), targets.end());
+    for (const std::uint32_t target : targets) {
+      edge_to[target] = EdgeId(static_cast<std::uint32_t>(program_.edges.size()));
+      program_.edges.push_back({DeviceId(d), DeviceId(target)});
+    }
+    for (std::uint32_t i = begin; i < end; ++i) drafts_[i].edge = edge_to[readers_[i].device];
+    for (const std::uint32_t target : targets) edge_to[target] = EdgeId();
+  }
+}
+
+Rows<NodeId> Builder::deal(std::vector<NodeId>& order) {
+  Rows<NodeId> rows;
+  rows.first.assign(table_.devices() + std::size_t(1), 0);
+  for (std::uint32_t d = 0; d < table_.devices(); ++d) rows.first[d + 1] = table_.first[d + 1] - table_.first[d];
+  for (std::uint32_t i = 0; i < readers_.of.items.size(); ++i) {
+    if (!readers_.leads_message(i)) continue;
+    ++rows.first[readers_.device_at[readers_[i].producer] + 1];
+    ++rows.first[readers_[i].device + 1];
+  }
+  for (std::uint32_t d = 0; d < table_.devices(); ++d) rows.first[d + 1] += rows.first[d];
+  rows.items.resize(rows.first.back());
+  std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
+  const auto put = [&](std::uint32_t d, NodeId draft) {
+    NodeId* const at = rows.items.data() + next[d]++;
+    __builtin_prefetch(at + 16, 1);
+    *at = draft;
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i + kAhead < order.size()) {
+      const std::uint32_t ahead = order[i + kAhead].value;
+      if (ahead < table_.size())
+        __builtin_prefetch(&readers_.device_at[ahead]);
+      else
+        __builtin_prefetch(&drafts_[ahead - table_.size()], 1);
+    }
+    const NodeId draft = order[i];
+    if (draft.value < table_.size()) {
+      put(readers_.device_at[draft.value], draft);
+      continue;
+    }
+    order[i] = number(draft.value - table_.size());
+    const Edge& edge = program_.edges[drafts_[draft.value - table_.size()].edge.value];
+    put(edge.source.value, draft);
+    put(edge.target.value, draft);
+  }
+  return rows;
+}
+
+Program Builder::build(Rows<NodeId> rows) {
   program_.table = table_;
   program_.slots.resize(table_.devices());
   program_.reads.first.reserve(table_.size() + std::size_t(1));
   program_.writes.first.reserve(table_.size() + std::size_t(1));
-  program_.reads.items.reserve(readers_.inputs.items.size());
+  program_.reads.items.reserve(readers_.of.items.size());
   program_.writes.items.reserve(readers_.of.items.size());
   program_.waits.first.reserve(table_.size() + leaders_.size() + 1);
-  program_.waits.items.reserve(4 * leaders_.size());
+  program_.waits.items.reserve(5 * leaders_.size());
   for (std::uint32_t d = 0; d < table_.devices(); ++d) {
     const std::uint32_t first = rows.first[d];
     device(d, std::span(rows.items).subspan(first, rows.first[d + 1] - first));
   }
-  program_.issue.first = std::move(rows.first);
-  program_.issue.items.reserve(rows.items.size());
-  for (std::uint32_t each : rows.items) program_.issue.items.push_back(NodeId(each));
+  program_.issue = std::move(rows);
   messages();
   join_waits();
   stash();
   return std::move(program_);
 }
 
-void Builder::device(std::uint32_t d, std::span<std::uint32_t> row) {
+void Builder::device(std::uint32_t d, std::span<NodeId> row) {
   pools_.assign(program_.payloads.size(), SlotPool());
-  std::vector<std::uint32_t> targets;
-  const std::uint32_t end = readers_.of.first[table_.first[d + 1]];
-  for (std::uint32_t i = readers_.of.first[table_.first[d]]; i < end; ++i) {
-    EdgeId& edge = edge_to_[readers_[i].device];
-    if (readers_[i].device == d || edge.valid()) continue;
-    edge = EdgeId(0);
-    targets.push_back(readers_[i].device);
-  }
-  std::sort(targets.begin(), targets.end());
-  for (std::uint32_t target : targets) {
-    edge_to_[target] = EdgeId(static_cast<std::uint32_t>(program_.edges.size()));
-    program_.edges.push_back({DeviceId(d), DeviceId(target)});
-  }
-
   std::uint32_t entries = table_.first[d];
-  for (std::uint32_t& each : row) {
-    if (each < table_.size()) {
-      if (!lanes_.plain()) row_of_[each] = entries++;
-      entry(each);
+  for (NodeId& each : row) {
+    if (each.value < table_.size()) {
+      if (!lanes_.plain()) row_of_[each.value] = entries++;
+      entry(each.value);
       continue;
     }
-    const std::uint32_t leader = each - table_.size();
+    const std::uint32_t leader = each.value - table_.size();
     if (readers_[leader].device == d)
       receive(leader);
     else
       send(leader);
-    each = node(leader).value;
+    each = node(leader);
   }
 
   if (!lanes_.plain()) {
@@ -87,7 +132,6 @@ void Builder::device(std::uint32_t d, std::span<std::uint32_t> row) {
     put_in_order(d, program_.waits);
   }
 
-  for (std::uint32_t target : targets) edge_to_[target] = EdgeId();
   for (const SlotPool& pool : pools_) program_.slots[DeviceId(d)].by_payload.push_back(pool.size());
 }
 
@@ -201,7 +245,7 @@ void Builder::write_outputs(std::uint32_t position) {
 }
 
 void Builder::read_inputs(std::uint32_t position) {
-  for (std::uint32_t i : readers_.inputs[position]) {
+  for (const std::uint32_t i : readers_.inputs(needs_, position)) {
     if (i == Readers::kNone) continue;
     const Reader& reader = readers_[i];
     std::uint32_t slot = SlotPool::kNone;
@@ -228,9 +272,8 @@ std::uint32_t Builder::out_slot(std::uint32_t producer, std::uint16_t payload) c
 
 void Builder::send(std::uint32_t leader) {
   const Reader& reader = readers_[leader];
-  Draft& draft = drafts_[leader];
-  draft.edge = edge_to_[reader.device];
   if (reader.payload == 0) return;
+  Draft& draft = drafts_[leader];
   draft.out_slot = out_slot(reader.producer, reader.payload);
   SlotPool& pool = pools_[reader.payload];
   pool[draft.out_slot].message = leader;

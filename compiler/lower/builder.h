@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "compiler/lower/readers.h"
@@ -16,9 +18,6 @@
 
 namespace stave {
 
-/// The nodes that each device meets, in its order: a position, or table.size() plus the reader that leads a message.
-using DraftRows = Rows<std::uint32_t>;
-
 class Builder {
  public:
   /// With `starts` a slot is used again only when it is free at that time; without, as soon as the device's row allows.
@@ -27,16 +26,22 @@ class Builder {
           const Starts* starts);
 
   /// Appends the message that `leader` leads to the issue order; all of them before `build`.
-  MessageId number(std::uint32_t leader) {
+  NodeId number(std::uint32_t leader) {
     leaders_.push_back(leader);
-    return MessageId(message_of_[leader] = static_cast<std::uint32_t>(leaders_.size() - 1));
+    drafts_[leader].message = static_cast<std::uint32_t>(leaders_.size() - 1);
+    return node(leader);
   }
-  /// Everything but `order`.
-  Program build(DraftRows rows);
+  /// Deals the nodes of `order`, drafts as in `build`, out to their devices, a message to both of its own; and numbers
+  /// the messages, so that `order` then has their nodes.
+  Rows<NodeId> deal(std::vector<NodeId>& order);
+  /// Everything but `order`. By device, in its order: a position, or table.size() plus the reader that leads a message,
+  /// which is a draft of its node.
+  Program build(Rows<NodeId> rows);
 
  private:
   /// What is found out about a message at its two ends.
   struct Draft {
+    std::uint32_t message = MessageId::kNone;
     EdgeId edge;
     std::uint32_t out_slot = SlotPool::kNone;
     std::uint32_t in_slot = SlotPool::kNone;
@@ -44,7 +49,8 @@ class Builder {
     NodeId slot_wait;
   };
 
-  void device(std::uint32_t d, std::span<std::uint32_t> row);
+  void find_edges();
+  void device(std::uint32_t d, std::span<NodeId> row);
   void entry(std::uint32_t position);
   void wait_beside(std::uint32_t position);
   void join_waits();
@@ -63,7 +69,7 @@ class Builder {
   void messages();
   void stash();
 
-  NodeId node(std::uint32_t leader) const { return NodeId(table_.size() + message_of_[leader]); }
+  NodeId node(std::uint32_t leader) const { return NodeId(table_.size() + drafts_[leader].message); }
   std::uint32_t out_slot(std::uint32_t producer, std::uint16_t payload) const;
   Ticks start(std::uint32_t position) const { return starts_ ? starts_->start[position] : 0; }
   Ticks end(std::uint32_t position) const { return starts_ ? starts_->end[position] : 0; }
@@ -74,9 +80,9 @@ class Builder {
   const Readers& readers_;
   const Starts* starts_;
   Program program_;
-  /// By issue order, and back.
+  /// By issue order.
   std::vector<std::uint32_t> leaders_;
-  std::vector<std::uint32_t> message_of_;
+  /// By reader; used of those that lead a message.
   std::vector<Draft> drafts_;
   /// Further nodes that a message waits for, with the reader that leads it.
   std::vector<std::pair<std::uint32_t, NodeId>> more_;
@@ -84,9 +90,8 @@ class Builder {
   /// By position, the row in which the builder has put what belongs to it; with streams alone.
   std::vector<std::uint32_t> row_of_;
 
-  /// Of the device in hand: its pools by payload, and its edges by target.
+  /// Of the device in hand, by payload.
   std::vector<SlotPool> pools_;
-  std::vector<EdgeId> edge_to_;
 };
 
 }  // namespace stave

@@ -1,8 +1,8 @@
 #include "compiler/lower/issue_order.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <utility>
 
 #include "core/check.h"
 #include "core/lanes.h"
@@ -11,46 +11,58 @@ namespace stave {
 
 namespace {
 
+/// Most bits of a start that one pass sorts by: their buckets fit into the second cache.
+constexpr std::size_t kMostBits = 15;
+
 template <class Key>
 struct Keyed {
   Key start;
-  std::uint32_t node;
+  NodeId node;
 };
 
-/// Stable; by start, which is below 2^bits.
-template <class Key>
-void radix_sort(std::vector<Keyed<Key>>& items, int bits) {
-  constexpr int kDigit = 11;
-  std::vector<Keyed<Key>> other(items.size());
-  std::array<std::uint32_t, 1 << kDigit> next;
-  for (int shift = 0; shift < bits; shift += kDigit) {
-    next.fill(0);
-    const auto digit = [&](const Keyed<Key>& item) { return (item.start >> shift) & ((1u << kDigit) - 1); };
-    for (const Keyed<Key>& item : items) ++next[digit(item)];
-    std::uint32_t sum = 0;
-    for (std::uint32_t& count : next) {
-      const std::uint32_t mine = count;
-      count = sum;
-      sum += mine;
-    }
-    for (const Keyed<Key>& item : items) other[next[digit(item)]++] = item;
-    items.swap(other);
-  }
+/// Calls `visit(start, node)` for every message, by its producer, and then for every entry.
+template <class Visit>
+void for_each_node(const Table& table, const Starts& starts, const Readers& readers, Visit&& visit) {
+  for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
+    if (readers.leads_message(i)) visit(starts.end[readers[i].producer], NodeId(table.size() + i));
+  for (std::uint32_t position = 0; position < table.size(); ++position) visit(starts.start[position], NodeId(position));
 }
 
+/// A stable radix sort of the nodes by start, all of which are below 2^bits and fit into a Key.
 template <class Key>
-std::vector<std::uint32_t> by_start(const Table& table, const Starts& starts, const Readers& readers,
-                                    std::size_t messages, int bits) {
-  std::vector<Keyed<Key>> items;
-  items.reserve(messages + table.size());
-  for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
-    if (readers.crosses(readers[i]) && readers.leads(i))
-      items.push_back({static_cast<Key>(starts.end[readers[i].producer]), table.size() + i});
-  for (std::uint32_t position = 0; position < table.size(); ++position)
-    items.push_back({static_cast<Key>(starts.start[position]), position});
-  radix_sort(items, bits);
-  std::vector<std::uint32_t> result(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) result[i] = items[i].node;
+std::vector<NodeId> by_start(const Table& table, const Starts& starts, const Readers& readers, std::size_t bits) {
+  const std::size_t passes = std::max<std::size_t>(1, (bits + kMostBits - 1) / kMostBits);
+  const std::size_t digit_bits = (bits + passes - 1) / passes;
+  const auto digit = [&](auto start, std::size_t pass) {
+    return (static_cast<std::uint64_t>(start) >> (pass * digit_bits)) & ((std::uint64_t(1) << digit_bits) - 1);
+  };
+  // By pass and digit: how many come before; then, where the next one goes.
+  std::vector<std::vector<std::uint32_t>> next(passes, std::vector<std::uint32_t>(std::size_t(1) << digit_bits, 0));
+  for_each_node(table, starts, readers, [&](Ticks start, NodeId) {
+    for (std::size_t pass = 0; pass < passes; ++pass) ++next[pass][digit(start, pass)];
+  });
+  std::uint32_t nodes = 0;
+  for (std::vector<std::uint32_t>& counts : next) {
+    nodes = 0;
+    for (std::uint32_t& count : counts) nodes += std::exchange(count, nodes);
+  }
+
+  std::vector<NodeId> result(nodes);
+  if (passes == 1) {
+    std::vector<std::uint32_t>& at = next[0];
+    for_each_node(table, starts, readers, [&](Ticks start, NodeId node) { result[at[digit(start, 0)]++] = node; });
+    return result;
+  }
+  std::vector<Keyed<Key>> items(nodes);
+  for_each_node(table, starts, readers, [&](Ticks start, NodeId node) {
+    items[next[0][digit(start, 0)]++] = {static_cast<Key>(start), node};
+  });
+  for (std::size_t pass = 1; pass + 1 < passes; ++pass) {
+    std::vector<Keyed<Key>> sorted(nodes);
+    for (const Keyed<Key>& item : items) sorted[next[pass][digit(item.start, pass)]++] = item;
+    items.swap(sorted);
+  }
+  for (const Keyed<Key>& item : items) result[next.back()[digit(item.start, passes - 1)]++] = item.node;
   return result;
 }
 
@@ -67,13 +79,13 @@ class Ties {
         block_of_(blocks_of(table)),
         placed_(table.size() + readers.of.items.size(), false) {}
 
-  void sort(std::vector<std::uint32_t>& order) {
+  void sort(std::vector<NodeId>& order) {
     for (std::size_t begin = 0; begin < order.size();) {
-      const Ticks time = start(order[begin]);
+      const Ticks time = start(order[begin].value);
       bool has_empty = false;
       std::size_t end = begin;
-      for (; end < order.size() && start(order[end]) == time; ++end)
-        has_empty = has_empty || (order[end] < table_.size() && starts_.end[order[end]] == time);
+      for (; end < order.size() && start(order[end].value) == time; ++end)
+        has_empty = has_empty || (order[end].value < table_.size() && starts_.end[order[end].value] == time);
       if (has_empty) sort(order, begin, end, time);
       begin = end;
     }
@@ -91,17 +103,17 @@ class Ties {
   }
 
   /// Depth first, with a stack of our own: a chain may be as long as the table.
-  void sort(std::vector<std::uint32_t>& order, std::size_t begin, std::size_t end, Ticks time) {
+  void sort(std::vector<NodeId>& order, std::size_t begin, std::size_t end, Ticks time) {
     sorted_.clear();
     for (std::size_t i = begin; i < end; ++i) {
-      stack_.push_back({order[i]});
+      stack_.push_back({order[i].value});
       while (!stack_.empty()) {
         const Visit visit = stack_.back();
         stack_.pop_back();
         if (placed_[visit.node]) continue;
         if (visit.leaves) {
           for_each_of_block(visit.node, [&](std::uint32_t node) {
-            sorted_.push_back(node);
+            sorted_.push_back(NodeId(node));
             placed_[node] = true;
           });
           continue;
@@ -141,7 +153,7 @@ class Ties {
       needs_.for_each(node, [&](std::uint32_t needed, std::uint16_t) {
         if (readers_.device_at[needed] == readers_.device_at[node]) visit(needed);
       });
-    for (const std::uint32_t reader : readers_.inputs[node])
+    for (const std::uint32_t reader : readers_.inputs(needs_, node))
       if (reader != Readers::kNone && readers_.crosses(readers_[reader])) visit(table_.size() + reader);
   }
 
@@ -152,26 +164,23 @@ class Ties {
   const Readers& readers_;
   std::vector<std::uint32_t> block_of_;
   std::vector<bool> placed_;
-  std::vector<std::uint32_t> sorted_;
+  std::vector<NodeId> sorted_;
   std::vector<Visit> stack_;
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> issue_order(const Table& table, const TableNeeds& needs, const Starts& starts,
-                                       const Readers& readers) {
-  std::size_t messages = 0;
-  for (std::uint32_t i = 0; i < readers.of.items.size(); ++i)
-    messages += readers.crosses(readers[i]) && readers.leads(i);
+std::vector<NodeId> issue_order(const Table& table, const TableNeeds& needs, const Starts& starts,
+                                const Readers& readers) {
   Ticks last = 0;
   bool has_empty = false;
   for (std::uint32_t position = 0; position < table.size(); ++position) {
     last = std::max(last, starts.end[position]);
     has_empty = has_empty || starts.start[position] == starts.end[position];
   }
-  const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(last)));
-  std::vector<std::uint32_t> order = bits <= 32 ? by_start<std::uint32_t>(table, starts, readers, messages, bits)
-                                                : by_start<std::uint64_t>(table, starts, readers, messages, bits);
+  const auto bits = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(last)));
+  std::vector<NodeId> order = bits <= 32 ? by_start<std::uint32_t>(table, starts, readers, bits)
+                                         : by_start<std::uint64_t>(table, starts, readers, bits);
   if (has_empty) Ties(table, needs, starts, readers).sort(order);
   return order;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compiler/table_needs.h"
@@ -16,8 +17,8 @@ struct Reader {
   /// Positions of the op that makes the data and of one that reads it.
   std::uint32_t producer = 0;
   std::uint32_t consumer = 0;
-  /// Where the consumer lists this: an index into `Readers::inputs.items`.
-  std::uint32_t input = 0;
+  /// The need of the consumer that this is: an index into TableNeeds::rows().items.
+  std::uint32_t need = 0;
   /// The consumer's device.
   std::uint16_t device = 0;
   std::uint16_t payload = 0;
@@ -29,19 +30,25 @@ struct Readers {
   /// By producer, each row sorted by payload, device and consumer. One on the producer's own device is kept only if
   /// there is a payload.
   Rows<Reader> of;
-  /// By consumer, in the order of its needs: where it stands in `of`, by the first of its group; kNone
-  /// for a repeated one.
-  Rows<std::uint32_t> inputs;
+  /// By need: where it stands in `of`, by the first of its group; kNone for one that is not kept, or is repeated.
+  std::vector<std::uint32_t> by_need;
   /// Device of every position.
   std::vector<std::uint16_t> device_at;
 
   const Reader& operator[](std::uint32_t i) const { return of.items[i]; }
+  /// What the entry at `position` reads, in the order of its needs: as `by_need`.
+  std::span<const std::uint32_t> inputs(const TableNeeds& needs, std::uint32_t position) const {
+    const std::vector<std::uint32_t>& first = needs.rows().first;
+    return std::span(by_need).subspan(first[position], first[position + 1] - first[position]);
+  }
   bool crosses(const Reader& reader) const { return reader.device != device_at[reader.producer]; }
   /// The readers of one producer, payload and device are a group; one that crosses is a message.
   static bool same_group(const Reader& a, const Reader& b) {
     return a.producer == b.producer && a.payload == b.payload && a.device == b.device;
   }
   bool leads(std::uint32_t i) const { return i == 0 || !same_group(of.items[i - 1], of.items[i]); }
+  /// Of all messages.
+  bool leads_message(std::uint32_t i) const { return crosses(of.items[i]) && leads(i); }
   /// One past the group that begins at `i`.
   std::uint32_t group_end(std::uint32_t i) const {
     std::uint32_t end = i + 1;
@@ -50,8 +57,7 @@ struct Readers {
   }
 };
 
-/// Shape: a row a position in both. `table` must be complete; there are `most` needs at most.
-/// Cost: O(entries + needs), a sort within long rows apart.
-Readers find_readers(const TableNeeds& needs, const Table& table, std::size_t most);
+/// Shape: a row a position. `table` must be complete. Cost: O(entries + needs), a sort within long rows apart.
+Readers find_readers(const TableNeeds& needs, const Table& table);
 
 }  // namespace stave

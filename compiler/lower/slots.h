@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "core/ticks.h"
@@ -35,10 +37,7 @@ class SlotPool {
   /// A slot that is free at `now`, the one that has been so longest, so that a small delay elsewhere does no harm; a
   /// new one if there is none. Its record still tells of the content before. `now` must not fall from call to call.
   std::uint32_t take(Ticks now) {
-    while (!ending_.empty() && ending_.top().first <= now) {
-      append(ending_.top().second);
-      ending_.pop();
-    }
+    while (has_ended(now)) append(next_ended());
     if (first_free_ == kNone) {
       slots_.emplace_back();
       return static_cast<std::uint32_t>(slots_.size() - 1);
@@ -53,7 +52,12 @@ class SlotPool {
   void read(std::uint32_t slot, Ticks end) {
     Slot& mine = slots_[slot];
     if (end > mine.free_at) mine.free_at = end;
-    if (--mine.readers == 0) ending_.push({mine.free_at, slot});
+    if (--mine.readers > 0) return;
+    const Ending ending(mine.free_at, slot);
+    if (in_order_.empty() || in_order_.back() < ending)
+      in_order_.push_back(ending);
+    else
+      others_.push(ending);
   }
 
   Slot& operator[](std::uint32_t slot) { return slots_[slot]; }
@@ -62,6 +66,21 @@ class SlotPool {
  private:
   using Ending = std::pair<Ticks, std::uint32_t>;
 
+  bool has_ended(Ticks now) const {
+    return (!in_order_.empty() && in_order_.front().first <= now) || (!others_.empty() && others_.top().first <= now);
+  }
+  /// Takes the first out of both.
+  std::uint32_t next_ended() {
+    std::uint32_t slot = kNone;
+    if (others_.empty() || (!in_order_.empty() && in_order_.front() < others_.top())) {
+      slot = in_order_.front().second;
+      in_order_.pop_front();
+    } else {
+      slot = others_.top().second;
+      others_.pop();
+    }
+    return slot;
+  }
   void append(std::uint32_t slot) {
     slots_[slot].next_free = kNone;
     if (last_free_ == kNone)
@@ -72,8 +91,9 @@ class SlotPool {
   }
 
   std::vector<Slot> slots_;
-  /// All readers met, not yet at their end. A handful at any time.
-  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> ending_;
+  /// All readers met, not yet at their end. Most are met in the order of their ends, the others wait in a heap.
+  std::deque<Ending> in_order_;
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> others_;
   std::uint32_t first_free_ = kNone;
   std::uint32_t last_free_ = kNone;
 };

@@ -206,8 +206,11 @@ class Explain {
 }  // namespace
 
 bool verify_order(const Schedule& schedule, const Table& table, Diagnostics& sink) {
+  return verify_order(schedule, table, TableNeeds(schedule, table), sink);
+}
+
+bool verify_order(const Schedule& schedule, const Table& table, const TableNeeds& needs, Diagnostics& sink) {
   const Lanes lanes(table);
-  const TableNeeds needs(schedule, table);
   TableWalk walk(table, lanes, needs);
   if (walk.run([](std::span<const std::uint32_t>) {})) return true;
   Explain(schedule, table, lanes, needs, walk, sink).say();

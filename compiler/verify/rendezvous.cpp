@@ -6,6 +6,7 @@
 
 #include "compiler/cell_text.h"
 #include "compiler/lower.h"
+#include "core/lanes.h"
 
 namespace stave {
 
@@ -13,51 +14,12 @@ namespace {
 
 class Rendezvous {
  public:
-  explicit Rendezvous(const Program& program)
-      : program_(program),
-        next_(program.issue.first.begin(), program.issue.first.end() - 1),
-        done_(program.nodes(), false),
-        block_of_(blocks_of(program.table)) {}
+  explicit Rendezvous(const Program& program) : program_(program), block_of_(blocks_of(program.table)) { start(); }
 
   bool finishes() {
-    std::vector<std::uint32_t> runnable;
-    std::uint64_t moved = 1;
-    // A device whose head waits for a node of another is tried again as long as anything moves. In a Program that
-    // `lower` made this never happens: all that a node waits for stands before it in its own row.
-    while (moved > 0) {
-      moved = 0;
-      for (std::uint32_t d = program_.table.devices(); d-- > 0;) runnable.push_back(d);
-      while (!runnable.empty()) {
-        const std::uint32_t d = runnable.back();
-        runnable.pop_back();
-        while (has_head(d) && !waits_for(head(d)).valid()) {
-          const NodeId node = head(d);
-          if (is_together(node)) {
-            if (!all_there(node)) break;
-            for (std::uint32_t position : block(node)) {
-              const std::uint32_t other = program_.table.device_of(position).value;
-              done_[position] = true;
-              ++next_[other];
-              ++moved;
-              if (other != d) runnable.push_back(other);
-            }
-            continue;
-          }
-          if (program_.is_message(node)) {
-            const std::uint32_t other = peer(d, node);
-            if (!has_head(other) || head(other) != node) break;
-            ++next_[other];
-            runnable.push_back(other);
-          }
-          done_[node.value] = true;
-          ++next_[d];
-          ++moved;
-        }
-      }
-    }
-    for (std::uint32_t d = 0; d < program_.table.devices(); ++d)
-      if (has_head(d)) return false;
-    return true;
+    if (follows_order()) return true;
+    start();
+    return comes_to_end();
   }
 
   /// Whether a node runs together with entries of other devices.
@@ -101,6 +63,91 @@ class Rendezvous {
   }
 
  private:
+  void start() {
+    next_.assign(program_.issue.first.begin(), program_.issue.first.end() - 1);
+    done_.assign(program_.nodes(), false);
+  }
+
+  /// True if the order of the Program is the proof: each of its nodes, when its turn comes, has what it waits for and is the
+  /// next of its devices. That of every Program that `lower` made is, where no entries of several devices run together.
+  bool follows_order() {
+    if (program_.order.size() != program_.nodes()) return false;
+    const Lanes lanes(program_.table);
+    const auto take = [&](std::uint32_t d, NodeId node) {
+      if (!has_head(d) || head(d) != node) return false;
+      __builtin_prefetch(program_.issue.items.data() + next_[d] + 16);
+      ++next_[d];
+      return true;
+    };
+    for (std::size_t i = 0; i < program_.order.size(); ++i) {
+      fetch(i);
+      const NodeId node = program_.order[i];
+      if (is_together(node) || waits_for(node).valid()) return false;
+      if (program_.is_message(node)) {
+        const Edge& edge = program_.edges[program_.message(node).edge.value];
+        if (!take(edge.source.value, node) || !take(edge.target.value, node)) return false;
+      } else if (!take(lanes.device_at(node.value), node)) {
+        return false;
+      }
+      done_[node.value] = true;
+    }
+    return nothing_left();
+  }
+
+  /// Nodes that follow each other in time lie far apart in every array: what those to come ask for is fetched before.
+  void fetch(std::size_t i) const {
+    constexpr std::size_t kAhead = 16;
+    const std::vector<NodeId>& order = program_.order;
+    if (i + 2 * kAhead >= order.size()) return;
+    __builtin_prefetch(program_.waits.first.data() + order[i + 2 * kAhead].value);
+    __builtin_prefetch(program_.waits.items.data() + program_.waits.first[order[i + kAhead].value]);
+  }
+
+  bool comes_to_end() {
+    std::vector<std::uint32_t> runnable;
+    std::uint64_t moved = 1;
+    // A device whose head waits for a node of another is tried again as long as anything moves. In a Program that
+    // `lower` made this never happens: all that a node waits for stands before it in its own row.
+    while (moved > 0) {
+      moved = 0;
+      for (std::uint32_t d = program_.table.devices(); d-- > 0;) runnable.push_back(d);
+      while (!runnable.empty()) {
+        const std::uint32_t d = runnable.back();
+        runnable.pop_back();
+        while (has_head(d) && !waits_for(head(d)).valid()) {
+          const NodeId node = head(d);
+          if (is_together(node)) {
+            if (!all_there(node)) break;
+            for (std::uint32_t position : block(node)) {
+              const std::uint32_t other = program_.table.device_of(position).value;
+              done_[position] = true;
+              ++next_[other];
+              ++moved;
+              if (other != d) runnable.push_back(other);
+            }
+            continue;
+          }
+          if (program_.is_message(node)) {
+            const std::uint32_t other = peer(d, node);
+            if (!has_head(other) || head(other) != node) break;
+            ++next_[other];
+            runnable.push_back(other);
+          }
+          done_[node.value] = true;
+          ++next_[d];
+          ++moved;
+        }
+      }
+    }
+    return nothing_left();
+  }
+
+  bool nothing_left() const {
+    for (std::uint32_t d = 0; d < program_.table.devices(); ++d)
+      if (has_head(d)) return false;
+    return true;
+  }
+
   bool has_head(std::uint32_t d) const { return next_[d] < program_.issue.first[d + 1]; }
   std::uint32_t waited_for(std::uint32_t d) const {
     const NodeId before = waits_for(head(d));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/table_needs.h"
 #include "compiler/table_walk.h"
 #include "core/check.h"
 #include "core/lanes.h"
@@ -15,6 +14,8 @@ namespace {
 constexpr std::uint32_t kZero = 0;
 constexpr std::uint32_t kNobody = 1;
 constexpr std::uint32_t kNone = UINT32_MAX;
+/// How many entries ahead of their turn memory is fetched.
+constexpr std::size_t kAhead = 24;
 
 std::vector<std::size_t> shape_of(const Costs& costs) {
   std::vector<std::size_t> shape;
@@ -26,41 +27,41 @@ std::vector<std::size_t> shape_of(const Costs& costs) {
 
 }  // namespace
 
-/// Walks the table once, in an order in which it can run, and writes down what each entry reads and sends.
+/// Walks the table once, to find an order in which it can run, and then through that order from its end to its start: so
+/// the first reader of a value that it meets is the last, and takes a slot for it, which the producer gives back.
 class StraightLineMaker {
  public:
-  StraightLineMaker(const Schedule& schedule, const Table& table, const Costs& costs)
-      : table_(table), costs_(costs), needs_(schedule, table), lanes_(table) {}
+  StraightLineMaker(const Table& table, const TableNeeds& needs, const Costs& costs)
+      : table_(table), costs_(costs), needs_(needs), lanes_(table), block_of_(blocks_of(table)) {}
 
   StraightLine make() {
     result_.lanes_ = lanes_.count();
     result_.devices_ = table_.devices();
     result_.shape_ = shape_of(costs_);
     number_classes();
-    find_senders();
-    find_ends();
-    class_of_.resize(table_.devices());
+    find_firsts();
+    order_.reserve(table_.size());
     TableWalk walk(table_, lanes_, needs_);
-    const bool finishes = walk.run([&](std::span<const std::uint32_t> block) { run(block); });
+    const bool finishes = walk.run([&](std::span<const std::uint32_t> block) { order_.push_back(block[0]); });
     STAVE_CHECK(finishes, "a price of a table that cannot finish");
-    result_.slots_ = slots_;
-    const std::uint32_t most = std::max({slots_, classes_, static_cast<std::uint32_t>(result_.links_.size()) + 1});
-    if (most > std::numeric_limits<std::uint16_t>::max()) return std::move(result_);
-    result_.narrow_.reserve(result_.wide_.size());
-    for (const auto& step : result_.wide_)
-      result_.narrow_.push_back({static_cast<std::uint16_t>(step.cost), static_cast<std::uint16_t>(step.message),
-                                 static_cast<std::uint16_t>(step.read), static_cast<std::uint16_t>(step.write)});
-    result_.wide_ = {};
+    if (!write(result_.narrow_)) {
+      const bool fits = write(result_.wide_);
+      STAVE_CHECK(fits, "too many values between the lanes of a table");
+    }
     return std::move(result_);
   }
 
  private:
-  /// What is sent to all who need it on one lane's device: they share a slot.
-  struct Sent {
-    std::uint32_t consumer = 0;
+  /// A value on its way from the op that makes it to those of one device that need it, or from one lane to another.
+  struct Slot {
     std::uint16_t payload = 0;
-    /// Where the consumer lists it.
-    std::uint32_t input = 0;
+    std::uint16_t target = 0;
+    /// Of the same producer; or of the free ones.
+    std::uint32_t next = kNone;
+  };
+  struct Send {
+    std::uint32_t slot = kNobody;
+    std::uint32_t message = 0;
   };
 
   /// Class 0 costs nothing; then the values of each kind, of each pair, of each setup.
@@ -78,173 +79,181 @@ class StraightLineMaker {
     }
   }
 
-  /// Needs whose two ends lie on different lanes, by consumer and by producer.
-  void find_senders() {
-    std::vector<std::uint32_t> producer;
-    std::vector<std::uint16_t> payload;
-    sent_.first.assign(table_.size() + std::size_t(1), 0);
-    inputs_.reserve(table_.size() + std::size_t(1));
-    inputs_.push_back(0);
-    for (std::uint32_t position = 0; position < table_.size(); ++position) {
-      const auto add = [&](std::uint32_t at, std::uint16_t carries) {
-        producer.push_back(at);
-        payload.push_back(carries);
-        ++sent_.first[at + 1];
-      };
-      const std::uint32_t device = lanes_.device_at(position);
-      const bool computes = lanes_.computes(position);
-      needs_.for_each(position, [&](std::uint32_t at, std::uint16_t carries) {
-        const bool here = at >= table_.first[device] && at < table_.first[device + 1];
-        if (!here)
-          add(at, carries);
-        else if (!lanes_.plain() && (!computes || !lanes_.computes(at)) && lanes_.lane(at) != lanes_.lane(position))
-          add(at, 0);
-      });
-      if (const std::uint32_t before = lanes_.written_after(position); before != Lanes::kNone) add(before, 0);
-      inputs_.push_back(static_cast<std::uint32_t>(producer.size()));
-    }
-    for (std::uint32_t position = 0; position < table_.size(); ++position)
-      sent_.first[position + 1] += sent_.first[position];
-    sent_.items.resize(producer.size());
-    std::vector<std::uint32_t> next(sent_.first.begin(), sent_.first.end() - 1);
-    for (std::uint32_t position = 0; position < table_.size(); ++position)
-      for (std::uint32_t i = inputs_[position]; i < inputs_[position + 1]; ++i)
-        sent_.items[next[producer[i]]++] = {position, payload[i], i};
-    slot_of_.assign(producer.size(), kNobody);
-  }
+  bool counts(std::uint32_t position) const { return !table_.ops.kind(table_.entries[position]).optional; }
 
-  /// The first and the last op of each lane that counts in the makespan.
-  void find_ends() {
-    first_.assign(lanes_.count(), kNone);
-    last_.assign(lanes_.count(), kNone);
-    for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane)
-      for (std::uint32_t at = lanes_.head(lane); at != Lanes::kNone; at = lanes_.next(at)) {
-        if (table_.ops.kind(table_.entries[at]).optional) continue;
-        if (first_[lane] == kNone) first_[lane] = at;
-        last_[lane] = at;
-      }
+  /// The first op of each lane that counts in the makespan.
+  void find_firsts() {
     for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
-      if (first_[lane] == kNone) {
-        ends_of_.push_back(kNone);
-        continue;
-      }
-      ends_of_.push_back(static_cast<std::uint32_t>(result_.ends_.size()));
-      const std::uint32_t first = slots_++;
-      result_.ends_.push_back({lanes_.device(lane), first, slots_++});
+      std::uint32_t at = lanes_.head(lane);
+      while (at != Lanes::kNone && !counts(at)) at = lanes_.next(at);
+      first_.push_back(at);
     }
-    readers_.resize(slots_, 0);
   }
 
-  std::uint32_t new_slot(std::uint32_t readers) {
-    if (free_.empty()) {
-      readers_.push_back(readers);
-      return slots_++;
+  /// False if a number does not fit into the steps: then what has been written is taken back.
+  template <class Number>
+  bool write(std::vector<LaneStep<Number>>& steps) {
+    result_.runs_.clear();
+    result_.ends_.clear();
+    result_.links_.clear();
+    class_of_.assign(table_.devices(), {});
+    slots_.assign(2, Slot());
+    first_free_ = kNone;
+    sent_.assign(table_.size(), kNone);
+    last_.assign(lanes_.count(), kNone);
+    ends_of_.assign(lanes_.count(), kNone);
+    for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
+      if (first_[lane] == kNone) continue;
+      ends_of_[lane] = static_cast<std::uint32_t>(result_.ends_.size());
+      result_.ends_.push_back({lanes_.device(lane), new_slot({}), new_slot({})});
     }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    readers_[slot] = readers;
-    return slot;
+    steps.reserve(table_.size() + 2 * std::size_t(lanes_.count()));
+    for (std::size_t i = order_.size(); i-- > 0 && slots_.size() <= std::numeric_limits<Number>::max();) {
+      if (i >= kAhead) fetch(order_[i - kAhead]);
+      run(steps, order_[i]);
+    }
+    result_.slots_ = static_cast<std::uint32_t>(slots_.size());
+    const std::size_t most = std::max({slots_.size(), std::size_t(classes_), result_.links_.size() + 1});
+    if (most > std::numeric_limits<Number>::max()) {
+      steps = {};
+      return false;
+    }
+    std::reverse(steps.begin(), steps.end());
+    std::reverse(result_.runs_.begin(), result_.runs_.end());
+    return true;
   }
 
-  void step(std::uint32_t lane, std::uint32_t cost, std::uint32_t read, std::uint32_t write, std::uint32_t message) {
+  /// Entries that follow each other in time lie far apart in every array.
+  void fetch(std::uint32_t position) const {
+    __builtin_prefetch(needs_.rows().first.data() + position);
+    __builtin_prefetch(table_.entries.data() + position);
+    __builtin_prefetch(sent_.data() + position, 1);
+  }
+
+  std::uint32_t new_slot(const Slot& slot) {
+    if (first_free_ == kNone) {
+      slots_.push_back(slot);
+      return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+    const std::uint32_t mine = first_free_;
+    first_free_ = slots_[mine].next;
+    slots_[mine] = slot;
+    return mine;
+  }
+
+  void give_back(std::uint32_t slot) {
+    slots_[slot].next = first_free_;
+    first_free_ = slot;
+  }
+
+  template <class Number>
+  void step(std::vector<LaneStep<Number>>& steps, std::uint32_t lane, std::uint32_t cost, std::uint32_t read,
+            const Send& send) {
     if (result_.runs_.empty() || result_.runs_.back().lane != lane) result_.runs_.push_back({lane, 0});
     ++result_.runs_.back().count;
-    result_.wide_.push_back({cost, message, read, write});
+    steps.push_back({static_cast<Number>(cost), static_cast<Number>(send.message), static_cast<Number>(read),
+                     static_cast<Number>(send.slot)});
   }
 
-  std::uint32_t take(std::uint32_t slot) {
-    if (slot > kNobody && --readers_[slot] == 0) free_.push_back(slot);
-    return slot;
-  }
-
-  void run(std::span<const std::uint32_t> block) {
-    const std::uint32_t lane = lanes_.lane(block[0]);
-    if (block.size() == 1) return run_one(lane, block, class_of(block[0]));
-    if (lanes_.lane(block[1]) == lane) return run_one(lane, block, pair_class(block[0]));
+  /// The steps of an entry, or of the block that it is the first of; the last step first.
+  template <class Number>
+  void run(std::vector<LaneStep<Number>>& steps, const std::uint32_t& position) {
+    const std::uint32_t lane = lanes_.lane(position);
+    std::span<const std::uint32_t> block(&position, 1);
+    if (!block_of_.empty() && block_of_[position] != kNone) block = table_.blocks[block_of_[position]];
+    if (block.size() == 1 || lanes_.lane(block[1]) == lane) {
+      take_sends(lane, block);
+      find_inputs(lane, block);
+      std::uint32_t last = kZero;
+      if (!inputs_.empty()) {
+        last = inputs_.back();
+        inputs_.pop_back();
+      }
+      compute(steps, lane, block, block.size() == 1 ? class_of(position) : pair_class(position), last);
+      return read_inputs(steps, lane, block[0]);
+    }
     // Each lane tells all the others when it could start.
     std::vector<std::uint32_t> ready;
-    for (std::uint32_t position : block) {
-      const std::uint32_t mine = lanes_.lane(position);
-      read_inputs(mine, std::span(&position, 1), false);
-      ready.push_back(new_slot(static_cast<std::uint32_t>(block.size())));
-      step(mine, 0, kZero, ready.back(), 0);
+    for (std::size_t i = 0; i < block.size(); ++i) ready.push_back(new_slot({}));
+    for (std::size_t i = block.size(); i-- > 0;) {
+      const std::uint32_t mine = lanes_.lane(block[i]);
+      take_sends(mine, block.subspan(i, 1));
+      compute(steps, mine, block.subspan(i, 1), class_of(block[i]), kZero);
+      for (std::uint32_t slot : ready) step(steps, mine, 0, slot, {});
     }
-    for (std::uint32_t position : block) {
-      const std::uint32_t mine = lanes_.lane(position);
-      for (std::uint32_t slot : ready) step(mine, 0, take(slot), kNobody, 0);
-      finish(mine, std::span(&position, 1), class_of(position), kZero);
+    for (std::size_t i = block.size(); i-- > 0;) {
+      const std::uint32_t mine = lanes_.lane(block[i]);
+      step(steps, mine, 0, kZero, {ready[i], 0});
+      give_back(ready[i]);
+      find_inputs(mine, block.subspan(i, 1));
+      read_inputs(steps, mine, block[i]);
     }
   }
 
-  void run_one(std::uint32_t lane, std::span<const std::uint32_t> block, std::uint32_t cost) {
-    finish(lane, block, cost, read_inputs(lane, block, true));
-  }
-
-  /// Waits for the inputs but the last, whose slot is returned where `keep_last`.
-  std::uint32_t read_inputs(std::uint32_t lane, std::span<const std::uint32_t> block, bool keep_last) {
-    if (const std::uint32_t before = lanes_.previous(block[0]); !costs_.setups.empty() && before != Lanes::kNone)
-      if (const std::uint32_t setup = setup_class(before, block[0]); setup != 0) step(lane, setup, kZero, kNobody, 0);
-    std::uint32_t last = kZero;
-    for (std::uint32_t position : block)
-      for (std::uint32_t i = inputs_[position]; i < inputs_[position + 1]; ++i) {
-        if (last != kZero) step(lane, 0, take(last), kNobody, 0);
-        last = slot_of_[i];
+  /// Into `sends_`: all that a block sends, whose slots are free from here on.
+  void take_sends(std::uint32_t lane, std::span<const std::uint32_t> block) {
+    sends_.clear();
+    const std::uint32_t device = lanes_.device(lane);
+    for (const std::uint32_t position : block) {
+      if (last_[lane] == kNone && counts(position)) {
+        last_[lane] = position;
+        sends_.push_back({result_.ends_[ends_of_[lane]].last, 0});
       }
-    if (keep_last || last == kZero) return last;
-    step(lane, 0, take(last), kNobody, 0);
-    return kZero;
-  }
-
-  /// The costly step, and all that the block sends.
-  void finish(std::uint32_t lane, std::span<const std::uint32_t> block, std::uint32_t cost, std::uint32_t read) {
-    const std::uint32_t ends = ends_of_[lane];
-    const auto has = [&](std::uint32_t position) {
-      return position != kNone && std::find(block.begin(), block.end(), position) != block.end();
-    };
-    if (ends != kNone && has(first_[lane])) {
-      step(lane, 0, take(read), result_.ends_[ends].first, 0);
-      read = kZero;
-    }
-    std::uint32_t write = kNobody;
-    std::uint32_t message = 0;
-    take(read);
-    const std::size_t at = result_.wide_.size();
-    step(lane, cost, read, kNobody, 0);
-    const auto send = [&](std::uint32_t slot, std::uint32_t carries) {
-      if (write == kNobody) {
-        write = slot;
-        message = carries;
-        result_.wide_[at].write = slot;
-        result_.wide_[at].message = carries;
-        return;
+      for (std::uint32_t slot = sent_[position]; slot != kNone;) {
+        const Slot& mine = slots_[slot];
+        const std::uint32_t next = mine.next;
+        sends_.push_back({slot, mine.target == device ? 0 : message_class(mine.payload, device, mine.target)});
+        give_back(slot);
+        slot = next;
       }
-      step(lane, 0, kZero, slot, carries);
-    };
-    if (ends != kNone && has(last_[lane])) send(result_.ends_[ends].last, 0);
-    for (std::uint32_t position : block) send_all(position, send);
+    }
   }
 
-  template <class Send>
-  void send_all(std::uint32_t position, const Send& send) {
-    const std::uint32_t begin = sent_.first[position];
-    const std::uint32_t end = sent_.first[position + 1];
-    if (begin == end) return;
-    const std::uint32_t source = lanes_.device_at(position);
-    for (std::uint32_t i = begin; i < end; ++i) {
-      const Sent& first = sent_.items[i];
-      if (slot_of_[first.input] != kNobody) continue;
-      const std::uint32_t target = lanes_.device_at(first.consumer);
-      // Few needs share a producer, so that a search is as good as a map.
-      std::uint32_t readers = 0;
-      const auto same = [&](const Sent& other) {
-        return other.payload == first.payload && lanes_.device_at(other.consumer) == target;
-      };
-      for (std::uint32_t k = i; k < end; ++k) readers += same(sent_.items[k]);
-      const std::uint32_t slot = new_slot(readers);
-      for (std::uint32_t k = i; k < end; ++k)
-        if (same(sent_.items[k])) slot_of_[sent_.items[k].input] = slot;
-      send(slot, target == source ? 0 : message_class(first.payload, source, target));
+  /// Into `inputs_`: the slots of all that a block needs of other lanes.
+  void find_inputs(std::uint32_t lane, std::span<const std::uint32_t> block) {
+    inputs_.clear();
+    const std::uint32_t device = lanes_.device(lane);
+    for (const std::uint32_t position : block) {
+      for (const TableNeed& need : needs_[position]) {
+        if (need.device != device)
+          inputs_.push_back(slot_of(need.position, need.payload, device));
+        else if (is_beside(need.position, position))
+          inputs_.push_back(slot_of(need.position, 0, device));
+      }
+      if (const std::uint32_t before = lanes_.written_after(position); before != Lanes::kNone)
+        inputs_.push_back(slot_of(before, 0, device));
     }
+  }
+
+  /// Whether two entries of one device are on two lanes of it.
+  bool is_beside(std::uint32_t one, std::uint32_t other) const {
+    return !lanes_.plain() && lanes_.lane(one) != lanes_.lane(other);
+  }
+
+  std::uint32_t slot_of(std::uint32_t producer, std::uint16_t payload, std::uint32_t target) {
+    for (std::uint32_t slot = sent_[producer]; slot != kNone; slot = slots_[slot].next)
+      if (slots_[slot].payload == payload && slots_[slot].target == target) return slot;
+    return sent_[producer] = new_slot({payload, static_cast<std::uint16_t>(target), sent_[producer]});
+  }
+
+  /// The costly step of a block, with `sends_`.
+  template <class Number>
+  void compute(std::vector<LaneStep<Number>>& steps, std::uint32_t lane, std::span<const std::uint32_t> block,
+               std::uint32_t cost, std::uint32_t read) {
+    for (std::size_t i = sends_.size(); i-- > 1;) step(steps, lane, 0, kZero, sends_[i]);
+    const bool starts = std::find(block.begin(), block.end(), first_[lane]) != block.end();
+    step(steps, lane, cost, starts ? kZero : read, sends_.empty() ? Send() : sends_[0]);
+    if (starts) step(steps, lane, 0, read, {result_.ends_[ends_of_[lane]].first, 0});
+  }
+
+  /// Waits for `inputs_`, after the setup.
+  template <class Number>
+  void read_inputs(std::vector<LaneStep<Number>>& steps, std::uint32_t lane, std::uint32_t position) {
+    for (const std::uint32_t slot : inputs_) step(steps, lane, 0, slot, {});
+    if (costs_.setups.empty()) return;
+    const std::uint32_t before = lanes_.previous(position);
+    if (before == Lanes::kNone) return;
+    if (const std::uint32_t setup = setup_class(before, position); setup != 0) step(steps, lane, setup, kZero, {});
   }
 
   std::uint32_t message_class(std::uint16_t payload, std::uint32_t source, std::uint32_t target) {
@@ -284,8 +293,9 @@ class StraightLineMaker {
 
   const Table& table_;
   const Costs& costs_;
-  TableNeeds needs_;
-  Lanes lanes_;
+  const TableNeeds& needs_;
+  const Lanes lanes_;
+  const std::vector<std::uint32_t> block_of_;
   StraightLine result_;
 
   std::uint32_t classes_ = 1;
@@ -293,19 +303,21 @@ class StraightLineMaker {
   std::uint32_t first_pair_ = 0;
   std::vector<std::uint32_t> first_setup_;
 
-  /// By producer; and by consumer, inputs_[p] .. inputs_[p + 1] - 1 with the slot of each once it is sent.
-  Rows<Sent> sent_;
-  std::vector<std::uint32_t> inputs_;
-  std::vector<std::uint32_t> slot_of_;
-  /// By lane.
+  /// Entries, and the first ones of blocks, in an order in which they can run.
+  std::vector<std::uint32_t> order_;
+  /// By lane: the ends of what counts, and where the result has them.
   std::vector<std::uint32_t> first_;
   std::vector<std::uint32_t> last_;
   std::vector<std::uint32_t> ends_of_;
 
-  std::uint32_t slots_ = 2;
-  /// By slot: who has still to read it.
-  std::vector<std::uint32_t> readers_;
-  std::vector<std::uint32_t> free_;
+  std::vector<Slot> slots_;
+  std::uint32_t first_free_ = kNone;
+  /// By position: the first slot of what it sends.
+  std::vector<std::uint32_t> sent_;
+  /// Of the block in hand.
+  std::vector<Send> sends_;
+  std::vector<std::uint32_t> inputs_;
+
   struct MessageClass {
     std::uint16_t payload = 0;
     std::uint32_t target = 0;
@@ -315,8 +327,11 @@ class StraightLineMaker {
   std::vector<std::vector<MessageClass>> class_of_;
 };
 
+StraightLine::StraightLine(const Table& table, const TableNeeds& needs, const Costs& costs)
+    : StraightLine(StraightLineMaker(table, needs, costs).make()) {}
+
 StraightLine::StraightLine(const Schedule& schedule, const Table& table, const Costs& costs)
-    : StraightLine(StraightLineMaker(schedule, table, costs).make()) {}
+    : StraightLine(table, TableNeeds(schedule, table), costs) {}
 
 std::vector<Ticks> StraightLine::classes(const Costs& costs) const {
   STAVE_CHECK(shape_of(costs) == shape_, "costs of another shape than those of the table");

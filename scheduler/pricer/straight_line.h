@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/schedule.h"
+#include "compiler/table_needs.h"
 #include "core/table.h"
 #include "scheduler/costs.h"
 
@@ -31,8 +32,10 @@ struct Price {
 
 class StraightLine {
  public:
-  /// `table` must have passed verify. Costs are told apart by what those of `schedule` depend on.
+  /// `table` must have passed verify. Costs are told apart by what `costs` depend on.
   /// Cost: O(entries + needs), about 60 ns an entry.
+  /// `needs` are those of the table; without them they are found.
+  StraightLine(const Table& table, const TableNeeds& needs, const Costs& costs);
   StraightLine(const Schedule& schedule, const Table& table, const Costs& costs);
 
   /// The price under `costs`, whose durations must depend on the same indices as those it was made with.
