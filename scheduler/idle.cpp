@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/lanes.h"
+#include "scheduler/contention/buffers.h"
 #include "scheduler/held_back.h"
 
 namespace stave {
@@ -75,20 +76,16 @@ class Attribution {
   /// reads a slot that it writes.
   void find_last(DeviceId device, std::uint32_t position, NodeId& data, NodeId& slot) const {
     const auto look = [&](std::uint32_t each) {
+      const auto end = [&](NodeId before) { return let_go(program_, lanes_, times_, before, NodeId(each)); };
       for (NodeId before : program_.waits[each]) {
         const bool leaves =
             program_.is_message(before) && program_.edges[program_.message(before).edge.value].source == device;
         NodeId& last = leaves ? slot : data;
-        if (!last.valid() || let_go(before, leaves) > let_go(last, leaves)) last = before;
+        if (!last.valid() || end(before) > end(last)) last = before;
       }
     };
     if (block_of_.empty() || block_of_[position] == UINT32_MAX) return look(position);
     for (std::uint32_t each : program_.table.blocks[block_of_[position]]) look(each);
-  }
-
-  /// When what waits for a node may go on; a message that `leaves` its slot has left it when it has come.
-  Ticks let_go(NodeId node, bool leaves) const {
-    return leaves && !times_.came.empty() ? times_.came[program_.message_of(node).value] : times_.end[node.value];
   }
 
   void wait(Idle& idle, DeviceId device, std::uint32_t position, Ticks from, bool draining) {
@@ -104,7 +101,7 @@ class Attribution {
     NodeId slot;
     find_last(device, position, data, slot);
     const Ticks data_end = data.valid() ? times_.end[data.value] : from;
-    const Ticks slot_end = slot.valid() ? let_go(slot, true) : from;
+    const Ticks slot_end = slot.valid() ? let_go(program_, lanes_, times_, slot, NodeId(position)) : from;
     // What it waits for has come, and the device is still changing; or so it was measured.
     back_to(std::max(data_end, slot_end), has_setup(position) ? IdleCause::Setup : IdleCause::Message);
     back_to(held_back_.since(from, position), IdleCause::Memory);

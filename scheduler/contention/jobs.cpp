@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "scheduler/contention/buffers.h"
+
 namespace stave {
 
 namespace {
@@ -34,7 +36,7 @@ inline void Jobs::arrow(NodeId before, NodeId node) {
     return;
   }
   const bool frees_slot = program_.is_message(node) && is_at_target(program_.message(node), before);
-  const bool at_source = program_.is_message(before) && is_at_source(program_.message(before), node);
+  const bool at_source = program_.is_message(before) && is_at_source(program_, lanes_, program_.message(before), node);
   marks_.push_back(static_cast<std::uint8_t>((frees_slot ? kFreesSlot : 0) | (at_source ? kAtSource : 0)));
   ++(frees_slot ? slot_pending_[to] : jobs_[to].pending);
 }
@@ -102,14 +104,6 @@ bool Jobs::is_at_target(const Message& message, NodeId before) const {
   const DeviceId target = program_.edges[message.edge.value].target;
   if (!program_.is_message(before)) return DeviceId(lanes_.device_at(before.value)) == target;
   return program_.edges[program_.message(before).edge.value].source == target;
-}
-
-bool Jobs::is_at_source(const Message& message, NodeId follower) const {
-  const Edge& edge = program_.edges[message.edge.value];
-  if (!program_.is_message(follower)) return DeviceId(lanes_.device_at(follower.value)) == edge.source;
-  const Edge& theirs = program_.edges[program_.message(follower).edge.value];
-  // One that leaves from where this one arrives may carry its data on.
-  return theirs.target == edge.source && theirs.source != edge.target;
 }
 
 }  // namespace stave

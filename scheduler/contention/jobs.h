@@ -102,7 +102,6 @@ class Jobs {
   void add_queues();
   void arrow(NodeId before, NodeId node);
   bool is_at_target(const Message& message, NodeId before) const;
-  bool is_at_source(const Message& message, NodeId follower) const;
 
   const Program& program_;
   const Lanes lanes_;

@@ -15,6 +15,7 @@
 #include "scheduler/analysis.h"
 #include "scheduler/contention/simulate_shared.h"
 #include "scheduler/contention/trials.h"
+#include "scheduler/critical_path.h"
 #include "scheduler/simulate.h"
 #include "tests/property/library.h"
 #include "tests/property/random_tables.h"
@@ -213,6 +214,19 @@ Costs costs_of(const Schedule& schedule) {
   return std::move(*costs);
 }
 
+void check_sums(const Report& report, const Program& program, const Timeline& times, const Costs& costs) {
+  for (const DeviceReport& device : report.devices)
+    CHECK(std::accumulate(device.idle.begin(), device.idle.end(), Ticks{0}) == report.makespan - device.busy);
+  const CriticalPath path = critical_path(program, times, costs);
+  CHECK(path.waiting >= 0);
+  Ticks sum = path.waiting;
+  for (const KindBlame& each : path.kinds) {
+    CHECK(each.time >= 0);
+    sum += each.time;
+  }
+  CHECK(sum == report.makespan);
+}
+
 TEST_CASE("with contention, times are those of a simulation tick by tick, and idle causes sum to idle") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);
@@ -238,9 +252,37 @@ TEST_CASE("with contention, times are those of a simulation tick by tick, and id
     CHECK(times.asked.empty() == !(shares && rules.links == Sharing::FirstCome && !program.messages.empty()));
     CHECK(times.longer.empty() == !(shares && rules.links == Sharing::Fair && !program.messages.empty()));
     const Report report = analyse(schedule, program, times);
-    for (const DeviceReport& device : report.devices)
-      CHECK(std::accumulate(device.idle.begin(), device.idle.end(), Ticks{0}) == report.makespan - device.busy);
+    check_sums(report, program, times, costs_of(schedule));
   }
+}
+
+TEST_CASE("with buffers, idle causes sum to idle, and the critical path with its waiting to the makespan") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  test::RandomTables random(seed);
+  std::uint32_t waited = 0;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const Schedule schedule = random.schedule();
+    const Program program = test::program_of(schedule, random.legal(schedule));
+    Contention contention = random_contention(random, program);
+    contention.bytes.assign(program.payloads.size() * program.edges.size(), 100);
+    SimulationRules rules;
+    rules.links = std::vector{Sharing::Own, Sharing::FirstCome, Sharing::Fair}[random.upto(0, 2)];
+    rules.buffered_bytes = 100 * random.upto(0, 3);
+    std::vector<Ticks> lengths(program.nodes());
+    for (Ticks& each : lengths) each = random.upto(0, 6);
+    const Timeline times = simulate_shared(program, lengths, costs_of(schedule), rules, contention);
+    REQUIRE(times.came.size() == program.messages.size());
+    for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
+      const std::uint32_t node = program.node(MessageId(m)).value;
+      CHECK(times.start[node] <= times.came[m]);
+      CHECK(times.came[m] <= times.end[node]);
+      waited += times.came[m] < times.end[node];
+    }
+    check_sums(analyse(schedule, program, times), program, times, costs_of(schedule));
+  }
+  CHECK(waited > 0);
 }
 
 TEST_CASE("without rules and contention it is the plain simulation, for every schedule of the library") {
