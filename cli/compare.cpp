@@ -114,8 +114,6 @@ Exit compare_levels(const CompareArguments& arguments, const Competitors& compet
 
 Exit compare(const CompareArguments& given) {
   CompareArguments arguments = given;
-  if (!arguments.competitors.schedules.contention.launch.empty())
-    return fail("--launch: schedules are compared at the same work, for which their ops are scaled, and a launch is not");
   arguments.competitors.library |= arguments.competitors.schedules.words.empty();
   const Result<std::vector<Axis>> axes = read_axes(arguments.over);
   if (!axes) return fail(axes.failure().message);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/arguments.h"
 #include "compiler/diagnostics.h"
+#include "scheduler/contention/sharing.h"
 #include "scheduler/toml.h"
 
 namespace stave {
@@ -27,9 +29,15 @@ Result<std::uint64_t> size_of(const std::string& option, const std::string& text
 }  // namespace
 
 void ContentionOptions::add_to(CLI::App& command) {
-  command.add_option("--links", links,
-                     "how messages share a link of the cluster that is shared: first-come,\nfair (each an equal part), or own (they do not); first-come without")
-      ->check(CLI::IsMember({"first-come", "fair", "own"}))
+  std::vector<std::string> names;
+  std::string words = "how messages share a link of the cluster that is shared:";
+  for (const SharingRule& each : kSharings) {
+    names.emplace_back(each.name);
+    words += fmt::format("\n{}, {}", each.name, each.words);
+  }
+  words += fmt::format("; {} without", kSharings[0].name);
+  command.add_option("--links", links, words)
+      ->check(CLI::IsMember(names))
       ->type_name("RULE");
   command.add_flag("--blocking", blocking, "devices send and receive themselves, and compute nothing meanwhile");
   command.add_flag("--rendezvous", rendezvous, "a message begins when the one before it on its edge has ended");
@@ -41,9 +49,8 @@ void ContentionOptions::add_to(CLI::App& command) {
 
 Result<SimulationRules> ContentionOptions::rules() const {
   SimulationRules result;
-  if (links == "own") result.links = Sharing::Own;
-  if (links == "first-come") result.links = Sharing::FirstCome;
-  if (links == "fair") result.links = Sharing::Fair;
+  for (std::size_t i = 0; i < kSharings.size(); ++i)
+    if (kSharings[i].name == links) result.links = static_cast<Sharing>(i);
   result.blocking = blocking;
   result.rendezvous = rendezvous;
   if (blocking && (rendezvous || !buffered.empty()))

@@ -166,12 +166,12 @@ Result<Outcome> expand_into(Built& into, const Loaded& loaded, const std::vector
   if (expanded.outcome == Outcome::Rejected) return rejected(loaded, into.sink);
   if (expanded.outcome != Outcome::Done) return expanded.outcome;
   into.schedule = std::move(expanded.schedule);
-  if (loaded.launch)
-    if (const Result<void> added = add_launch(*into.schedule, *loaded.launch); !added) return added.failure();
   return Outcome::Done;
 }
 
 Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
+  if (loaded.launch)
+    if (const Result<void> added = add_launch(*into.schedule, *loaded.launch); !added) return added.failure();
   into.costs = make_costs(*into.schedule, into.sink);
   if (!into.costs) return rejected(loaded, into.sink);
   into.table = order(*into.schedule, *into.costs, into.sink);

@@ -113,7 +113,8 @@ struct Built {
 /// in the sink. Errors: a parameter that does not exist; a cost of --cost that cannot be.
 Result<Outcome> build(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments, Step step);
 
-/// The two halves of `build`: the schedule alone, and all that is made of it, for those who change its costs in between.
+/// The two halves of `build`: the schedule alone, and all that is made of it, for those who change its costs in between. The
+/// second adds what it takes to launch the ops.
 Result<Outcome> expand_into(Built& into, const Loaded& loaded, const std::vector<Argument>& arguments);
 Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step);
 

@@ -25,10 +25,16 @@ struct Timeline {
   std::vector<Ticks> end;
   /// A time in ticks, divided by this, is in the unit of the costs.
   Ticks ticks_per_unit = 1;
-  /// A message that starts later than it could has waited for a link that others took.
-  bool shares_links = false;
   /// What a unit is called in print: "slots", "us"; empty if the costs do not say.
   std::string unit;
+
+  // Of messages that contend, by message; each is empty where it would say nothing.
+  /// When it could start but for its links, where it waits for its turn on them.
+  std::vector<Ticks> asked;
+  /// How much longer than alone it moved over links that it shared.
+  std::vector<Ticks> longer;
+  /// When all of it had come, where it ends only when there is a slot for it.
+  std::vector<Ticks> came;
 };
 
 }  // namespace stave

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/lanes.h"
+#include "scheduler/contention/buffers.h"
 
 namespace stave {
 
@@ -43,8 +44,13 @@ class Path {
     std::uint32_t last = kNone;
     for (std::uint32_t position = 0; position < program_.table.size(); ++position)
       if (!optional(program_, position) && (last == kNone || times_.end[position] > times_.end[last])) last = position;
-    for (NodeId node(last); node.valid(); node = step(node)) result_.nodes.push_back(node);
+    if (last != kNone)
+      for (Step at{NodeId(last), times_.end[last]}; at.node.valid(); at = back(at)) {
+        result_.nodes.push_back(at.node);
+        took_.push_back(at.until - begin(at));
+      }
     std::reverse(result_.nodes.begin(), result_.nodes.end());
+    std::reverse(took_.begin(), took_.end());
     blame();
     return std::move(result_);
   }
@@ -57,11 +63,24 @@ class Path {
     Ticks setup = 0;
   };
 
-  /// Keeps the one that lets it start last; of those the first.
-  void consider(NodeId node, Ticks setup, Cause& best) const {
-    const Ticks time = times_.end[node.value] + setup;
-    if (!best.node.valid() || time > best.time) best = {node, time, setup};
+  /// A node on the path, and until when the path goes through it.
+  struct Step {
+    NodeId node;
+    Ticks until = 0;
+  };
+
+  /// Keeps the one that lets `follower` start last, but not after `latest`; of those the first.
+  void consider(NodeId node, NodeId follower, Ticks setup, Cause& best, Ticks latest = kMaxTicks) const {
+    const Ticks time = let_go(program_, lanes_, times_, node, follower) + setup;
+    if (time <= latest && (!best.node.valid() || time > best.time)) best = {node, time, setup};
   }
+
+  /// A message that had come and waited for its slot: the path goes to what was in the slot.
+  bool waits_for_slot(const Step& at) const {
+    return !times_.came.empty() && program_.is_message(at.node) && at.until == times_.end[at.node.value] &&
+           at.until > times_.came[program_.message_of(at.node).value];
+  }
+  Ticks begin(const Step& at) const { return waits_for_slot(at) ? at.until : times_.start[at.node.value]; }
 
   std::span<const std::uint32_t> block(const std::uint32_t& position) const {
     if (block_of_.empty() || block_of_[position] == kNone) return std::span(&position, 1);
@@ -69,14 +88,18 @@ class Path {
   }
 
   /// The node whose end lets this one start; not valid at the beginning.
-  NodeId step(NodeId node) {
-    const Ticks start = times_.start[node.value];
+  Step back(const Step& at) {
+    const NodeId node = at.node;
+    const Ticks start = begin(at);
     Cause best;
     if (program_.is_message(node)) {
+      // With buffers a slot may be free only after the start.
+      const Ticks latest = times_.came.empty() ? kMaxTicks : start;
       // Perhaps only the message before it on its edge starts then, or the one before that.
       for (NodeId on = node;;) {
         best = Cause();
-        for (NodeId before : program_.waits[on.value]) consider(before, 0, best);
+        for (NodeId before : program_.waits[on.value]) consider(before, on, 0, best, latest);
+        if (!times_.came.empty()) consider_room(on, start, best);
         const std::uint32_t ahead = before_on_edge_[program_.message_of(on).value];
         if ((best.node.valid() && best.time >= start) || ahead == kNone) break;
         const NodeId there = program_.node(MessageId(ahead));
@@ -87,14 +110,24 @@ class Path {
       const std::span<const std::uint32_t> mine = block(node.value);
       for (std::uint32_t position : mine)
         if (const std::uint32_t before = lanes_.previous(position); before != Lanes::kNone && !same(before, position))
-          consider(NodeId(before), costs_.setup(program_.table, before, position), best);
+          consider(NodeId(before), NodeId(position), costs_.setup(program_.table, before, position), best);
       for (std::uint32_t position : mine)
-        for (NodeId before : program_.waits[position]) consider(before, 0, best);
+        for (NodeId before : program_.waits[position]) consider(before, NodeId(position), 0, best);
     }
     const Ticks from = best.node.valid() ? std::min(best.time, start) : 0;
     result_.waiting += start - from;
     if (best.setup > 0) setups_.push_back({node, best.setup});
-    return best.node;
+    return {best.node, from - best.setup};
+  }
+
+  // Of the messages under way before it on its edge, the one whose end made room for it.
+  void consider_room(NodeId message, Ticks start, Cause& best) const {
+    for (std::uint32_t ahead = before_on_edge_[program_.message_of(message).value]; ahead != kNone;
+         ahead = before_on_edge_[ahead]) {
+      const NodeId node = program_.node(MessageId(ahead));
+      if (times_.end[node.value] < start) return;
+      if (times_.end[node.value] == start && (!best.node.valid() || start > best.time)) best = {node, start, 0};
+    }
   }
 
   bool same(std::uint32_t a, std::uint32_t b) const {
@@ -108,8 +141,9 @@ class Path {
     std::map<std::uint32_t, Blame> stages;
     std::map<std::uint32_t, Blame> edges;
     Blame messages;
-    for (NodeId node : result_.nodes) {
-      const Ticks time = times_.end[node.value] - times_.start[node.value];
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+      const NodeId node = result_.nodes[i];
+      const Ticks time = took_[i];
       const auto add = [&](Blame& to) {
         to.time += time;
         ++to.count;
@@ -151,6 +185,8 @@ class Path {
   const std::vector<std::uint32_t> before_on_edge_;
   /// By the node that starts after it.
   std::vector<std::pair<NodeId, Ticks>> setups_;
+  /// By node of the path.
+  std::vector<Ticks> took_;
   CriticalPath result_;
 };
 

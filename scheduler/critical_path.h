@@ -39,7 +39,8 @@ struct LinkBlame : Blame {
 /// Of what has no part in the path there is no entry.
 struct CriticalPath {
   /// From the start to the end of the makespan, each starting when the one before it ends; of a message that starts with
-  /// the one before it on its edge, that one is left out. A pair stands as its op that is waited for.
+  /// the one before it on its edge, that one is left out. A pair stands as its op that is waited for. A message that
+  /// had come and waited for its slot takes no time: the path goes to what was in the slot.
   std::vector<NodeId> nodes;
   /// Time in which the path goes through no node. 0 in a simulated timeline.
   Ticks waiting = 0;

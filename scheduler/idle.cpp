@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/lanes.h"
+#include "scheduler/contention/buffers.h"
 #include "scheduler/held_back.h"
 
 namespace stave {
@@ -75,11 +76,12 @@ class Attribution {
   /// reads a slot that it writes.
   void find_last(DeviceId device, std::uint32_t position, NodeId& data, NodeId& slot) const {
     const auto look = [&](std::uint32_t each) {
+      const auto end = [&](NodeId before) { return let_go(program_, lanes_, times_, before, NodeId(each)); };
       for (NodeId before : program_.waits[each]) {
         const bool leaves =
             program_.is_message(before) && program_.edges[program_.message(before).edge.value].source == device;
         NodeId& last = leaves ? slot : data;
-        if (!last.valid() || times_.end[before.value] > times_.end[last.value]) last = before;
+        if (!last.valid() || end(before) > end(last)) last = before;
       }
     };
     if (block_of_.empty() || block_of_[position] == UINT32_MAX) return look(position);
@@ -99,35 +101,28 @@ class Attribution {
     NodeId slot;
     find_last(device, position, data, slot);
     const Ticks data_end = data.valid() ? times_.end[data.value] : from;
-    const Ticks slot_end = slot.valid() ? times_.end[slot.value] : from;
+    const Ticks slot_end = slot.valid() ? let_go(program_, lanes_, times_, slot, NodeId(position)) : from;
     // What it waits for has come, and the device is still changing; or so it was measured.
     back_to(std::max(data_end, slot_end), has_setup(position) ? IdleCause::Setup : IdleCause::Message);
     back_to(held_back_.since(from, position), IdleCause::Memory);
     if (slot_end > data_end) back_to(data_end, IdleCause::Memory);
     if (!data.valid()) return;
-    back_to(times_.start[data.value], IdleCause::Message);
     std::uint32_t maker = data.value;
+    const Ticks start = times_.start[data.value];
     if (program_.is_message(data)) {
+      const std::uint32_t number = program_.message_of(data).value;
       maker = program_.message(data).producer;
       Ticks ready = 0;
       for (NodeId before : program_.waits[data.value]) ready = std::max(ready, times_.end[before.value]);
-      if (times_.shares_links) back_to(std::max(ready, start_before(data)), IdleCause::Link);
+      if (!times_.came.empty()) back_to(times_.came[number], IdleCause::Memory);
+      back_to(times_.longer.empty() ? start : start + times_.longer[number], IdleCause::Message);
+      back_to(times_.asked.empty() ? start : times_.asked[number], IdleCause::Link);
       back_to(ready, IdleCause::Queue);
       back_to(times_.end[maker], IdleCause::Memory);
+    } else {
+      back_to(start, IdleCause::Message);
     }
     back_to(from, draining ? IdleCause::Draining : is_forward(maker) ? IdleCause::Forward : IdleCause::Gradient);
-  }
-
-  /// Start of the message before one on its edge.
-  Ticks start_before(NodeId message) {
-    if (before_.empty()) {
-      before_.resize(program_.messages.size());
-      std::vector<NodeId> last(program_.edges.size());
-      for (std::uint32_t m = 0; m < program_.messages.size(); ++m)
-        before_[m] = std::exchange(last[program_.messages[m].edge.value], program_.node(MessageId(m)));
-    }
-    const NodeId before = before_[program_.message_of(message).value];
-    return before.valid() ? times_.start[before.value] : 0;
   }
 
   bool has_setup(std::uint32_t position) const {
@@ -145,8 +140,6 @@ class Attribution {
   const std::vector<std::uint32_t> block_of_;
   std::vector<bool> forward_;
   HeldBack held_back_;
-  /// By message, the one before it on its edge; made when first asked for.
-  std::vector<NodeId> before_;
 };
 
 }  // namespace

@@ -19,11 +19,12 @@ using Idle = std::array<Ticks, kIdleCauses.size()>;
 /// Idle time of each device, split by cause.
 ///
 /// Filling is the time before a device's first op, imbalance that after its last. In between it waits for what the next
-/// op needs last. From the end of an idle time to its beginning: while that message is under way the cause is the
-/// message; while others take a link that it needs, the link; while it is held up by the one before it on its edge, the
-/// queue; while a slot it arrives in, or one that the
-/// op writes, is still in use, memory; before that it waits for the op that makes the data, and then the cause is draining
-/// if this device has no forward left to run, else forward or gradient by that op. But from the moment at which another op
+/// op needs last. From the end of an idle time to its beginning: while that message has come and its slot is in use, memory;
+/// while it is under way, the message, but for the time that it takes longer than alone on the links that it shares, which
+/// comes first and is the link's, as is, before it, the time from when it could start but for its links (whoever takes
+/// them); while it is held up by the one before it on its edge, or by devices that send themselves, the queue; while a slot
+/// it arrives in, or one that the op writes, is still in use, memory; before that it waits for the op that makes the data,
+/// and then the cause is draining if this device has no forward left to run, else forward or gradient by that op. But from the moment at which another op
 /// of the device has all it needs and does not fit into a limit, the cause is memory (held_back.h). An op may start later
 /// than all it needs, after a setup or in a measured timeline: that counts as setup, or else as message, and of a message
 /// as queue.

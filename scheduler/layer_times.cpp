@@ -77,10 +77,10 @@ class Times {
     if (work_.again_weight_flops > 0) into.again += 2 * sum;
     const double keys = 2 * static_cast<double>(layer_.kv_heads * layer_.head_size);
     const double queries = 2 * static_cast<double>(layer_.heads * layer_.head_size);
-    const double exchanged = all_to_all_seconds(site_.context, model_.parallel.ulysses,
+    const double exchanged = all_to_all_seconds(site_.context, site_.ulysses,
                                                 local_tokens_ * (keys + queries) * bytes_ / tensor_) +
-                             (model_.parallel.ulysses > 1 && site_.context != nullptr
-                                  ? 3 * (model_.parallel.ulysses - 1) * site_.context->latency_seconds
+                             (site_.ulysses > 1 && site_.context != nullptr
+                                  ? 3 * (site_.ulysses - 1) * site_.context->latency_seconds
                                   : 0);
     into.forward += exchanged;
     into.input += exchanged;
@@ -97,7 +97,7 @@ class Times {
 
   /// What passing blocks of keys and values takes beyond the products beside it.
   double ring(double block_bytes, double core_flops) const {
-    const double ranks = model_.parallel.ring;
+    const double ranks = site_.ring;
     if (ranks <= 1 || site_.context == nullptr) return 0;
     const double step = compute(core_flops, 0) / ranks;
     const double message = site_.context->latency_seconds + block_bytes / site_.context->bytes_per_second;
@@ -130,12 +130,12 @@ LocalParameters local_parameters(const Model& model, const LayerWork& work) {
 double local_activation_bytes(const Model& model, const LayerWork& work, const Site& site) {
   double most = 0;
   for (const Site::Rank& rank : site.ranks) most = std::max(most, rank.share);
-  return kept_bytes(model, work, most > 0 ? most : 1.0 / model.parallel.context());
+  return kept_bytes(model, work, most > 0 ? most : 1.0 / site.context_ranks());
 }
 
 LayerTimes layer_times(const Model& model, const Layer& layer, const Tokens& tokens, const Site& site) {
   const auto on = [&](const Site::Rank& rank) { return Times(model, layer, tokens, site, rank).all(tokens); };
-  if (site.ranks.empty()) return on({site.accelerator, 1.0 / model.parallel.context()});
+  if (site.ranks.empty()) return on({site.accelerator, 1.0 / site.context_ranks()});
   LayerTimes result;
   for (const Site::Rank& rank : site.ranks) {
     const LayerTimes one = on(rank);

@@ -25,6 +25,10 @@ struct Site {
     friend bool operator==(const Rank&, const Rank&) = default;
   };
   std::vector<Rank> ranks;
+  /// Context ranks that share a sequence.
+  std::uint32_t ulysses = 1;
+  std::uint32_t ring = 1;
+  std::uint32_t context_ranks() const { return ulysses * ring; }
 
   friend bool operator==(const Site&, const Site&) = default;
 };

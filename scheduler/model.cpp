@@ -45,6 +45,7 @@ class Reading {
     if (sizes)
       for (const char* key : {"hidden", "sequence"}) root_.need(key);
     root_.refuse_others();
+    if (sink_.errors() == before) heads();
     if (sink_.errors() == before) order();
     if (sink_.errors() == before) fits();
     if (sink_.errors() != before) return std::nullopt;
@@ -106,6 +107,8 @@ class Reading {
     into.sequence = reader.truth("sequence").value_or(false);
     into.ulysses = reader.whole("ulysses", 1, 4096).value_or(1);
     into.ring = reader.whole("ring", 1, 4096).value_or(1);
+    if (const TomlMember* const found = reader.find("ulysses")) ulysses_span_ = found->value.span;
+    for (const TomlValue* each : reader.tables("degree")) degree(*each, into);
     into.expert = reader.whole("expert", 1, 4096).value_or(1);
     into.data = reader.whole("data", 1, 65536).value_or(1);
     into.zero = reader.truth("zero").value_or(false);
@@ -115,6 +118,44 @@ class Reading {
              fmt::format("one stage is spread over more than {} accelerators", kMaxAccelerators));
       into = {};
     }
+  }
+
+  void degree(const TomlValue& table, Parallel& into) {
+    TomlReader reader(table, sink_, "a degree");
+    const TomlMember* const up_to = reader.need("up_to");
+    Degree row;
+    row.span = table.span;
+    row.up_to = reader.whole("up_to", 1, kMostSize).value_or(0);
+    row.ulysses = reader.whole("ulysses", 1, 4096).value_or(1);
+    row.ring = reader.whole("ring", 1, 4096).value_or(1);
+    reader.refuse_others();
+    if (row.up_to == 0) return;
+    if (!into.degrees.empty() && row.up_to <= into.degrees.back().up_to)
+      return refuse(sink_, "toml-value", up_to->value.span,
+                    fmt::format("the degrees stand by rising length, and {} comes after {}", row.up_to,
+                                into.degrees.back().up_to));
+    if (into.context() % row.ranks() != 0)
+      return refuse(sink_, "toml-value", row.span,
+                    fmt::format("{} context ranks do not divide the {} of a stage", row.ranks(), into.context()));
+    into.degrees.push_back(row);
+  }
+
+  /// Ulysses gives each rank whole heads, of those that its tensor rank has.
+  void heads() {
+    const auto check = [&](std::uint32_t ulysses, Span span) {
+      for (const Layer& layer : model_.layers) {
+        if (layer.kind != LayerKind::Block || ulysses <= 1) continue;
+        const std::uint64_t ranks = std::uint64_t(ulysses) * model_.parallel.tensor;
+        if (layer.heads % ranks == 0) continue;
+        return refuse(sink_, "toml-value", span,
+                      fmt::format("the {} heads of `{}` do not divide over {} ulysses ranks{}", layer.heads, layer.name,
+                                  ulysses,
+                                  model_.parallel.tensor > 1 ? fmt::format(" of {} tensor ranks", model_.parallel.tensor)
+                                                             : ""));
+      }
+    };
+    check(model_.parallel.ulysses, ulysses_span_);
+    for (const Degree& each : model_.parallel.degrees) check(each.ulysses, each.span);
   }
 
   void layers(const TomlValue& table) {
@@ -264,6 +305,7 @@ class Reading {
   Diagnostics& sink_;
   Model model_;
   bool has_message_ = false;
+  Span ulysses_span_;
 };
 
 bool is_front(const Layer& layer) {

@@ -75,6 +75,16 @@ struct Layer {
 
 enum class Recomputation : std::uint8_t { None, Selective, Full };
 
+/// How many context ranks share a sequence of at most so many tokens.
+struct Degree {
+  std::uint32_t up_to = UINT32_MAX;
+  std::uint32_t ulysses = 1;
+  std::uint32_t ring = 1;
+  Span span;
+
+  std::uint32_t ranks() const { return ulysses * ring; }
+};
+
 /// How one stage is spread: `width` accelerators for each replica of the data.
 struct Parallel {
   std::uint32_t tensor = 1;
@@ -83,6 +93,8 @@ struct Parallel {
   /// Context: all-to-all over the heads, and rings over keys and values.
   std::uint32_t ulysses = 1;
   std::uint32_t ring = 1;
+  /// Of shorter sequences, by rising length; the ranks that one does not take stand idle.
+  std::vector<Degree> degrees;
   /// Ranks that share the experts, each with microbatches of its own.
   std::uint32_t expert = 1;
   /// Copies of the whole pipeline.
@@ -92,6 +104,8 @@ struct Parallel {
 
   std::uint32_t context() const { return ulysses * ring; }
   std::uint32_t width() const { return tensor * context() * expert; }
+  /// That of the longest sequences: all ranks.
+  Degree all() const { return {UINT32_MAX, ulysses, ring, {}}; }
 };
 
 struct Model {

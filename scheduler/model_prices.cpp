@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -124,10 +125,19 @@ class Pricing {
                fmt::format("device `{}` has no peak rate for {}", site.accelerator->name,
                            kPrecisions[model_.precision].name));
       }
-      const auto known = std::find(sites_.begin(), sites_.end(), site);
-      site_of_.push_back(static_cast<std::uint32_t>(known - sites_.begin()));
-      if (known == sites_.end()) sites_.push_back(site);
+      site_of_.push_back(number_of(site));
     }
+    for (const Degree& degree : parallel.degrees) {
+      std::vector<std::uint32_t>& row = site_of_shorter_.emplace_back();
+      for (std::uint32_t d = 0; d < schedule_.devices; ++d) row.push_back(number_of(prices_.site(d, degree)));
+    }
+  }
+
+  std::uint32_t number_of(const Site& site) {
+    const auto known = std::find(sites_.begin(), sites_.end(), site);
+    const auto result = static_cast<std::uint32_t>(known - sites_.begin());
+    if (known == sites_.end()) sites_.push_back(site);
+    return result;
   }
 
   /// Tokens of each microbatch and slice, and whether microbatches differ.
@@ -140,10 +150,31 @@ class Pricing {
                      (world_.placement.by_microbatch() && sites_.size() > 1);
   }
 
+  /// Of each of its sequences, in all slices.
+  double length_of(std::uint32_t m) const {
+    const Sizes& sizes = schedule_.sizes;
+    if (!sizes.microbatches.empty()) return sizes.microbatches[m];
+    if (sizes.slices.empty()) return static_cast<double>(model_.sequence);
+    const std::vector<std::uint32_t>& row = sizes.slices[sizes.slices.size() > 1 ? m : 0];
+    return std::accumulate(row.begin(), row.end(), 0.0);
+  }
+
+  /// The place of the row of `degrees` that a microbatch's length falls into; their number if it is longer than all say.
+  std::size_t degree_of(std::uint32_t m) const {
+    const std::vector<Degree>& degrees = model_.parallel.degrees;
+    const auto at = std::lower_bound(degrees.begin(), degrees.end(), length_of(m),
+                                     [](const Degree& degree, double length) { return degree.up_to < length; });
+    return static_cast<std::size_t>(at - degrees.begin());
+  }
+  std::uint32_t site_at(std::uint32_t m, std::uint32_t device) const {
+    const std::size_t degree = degree_of(m);
+    return degree < site_of_shorter_.size() ? site_of_shorter_[degree][device] : site_of_[device];
+  }
+
   Tokens tokens(std::uint32_t m, std::uint32_t q) const {
     const Sizes& sizes = schedule_.sizes;
     const bool given = !sizes.microbatches.empty();
-    double length = given ? sizes.microbatches[m] : static_cast<double>(model_.sequence);
+    double length = length_of(m);
     const double sequences = given ? 1 : static_cast<double>(model_.microbatch);
     if (sizes.slices.empty()) {
       length /= schedule_.slices;
@@ -158,7 +189,7 @@ class Pricing {
   /// The sum of a stage's layers. Equal layers, tokens and sites are priced once.
   const StageWork& work(std::uint32_t stage, std::uint32_t m, std::uint32_t q) {
     const Tokens on = tokens(m, q);
-    const std::uint32_t site = site_of_[world_.placement.of(stage, world_.placement.by_microbatch() ? m : 0)];
+    const std::uint32_t site = site_at(m, world_.placement.of(stage, world_.placement.by_microbatch() ? m : 0));
     const auto [at, is_new] = stages_.insert({{layers_[stage].first, layers_[stage].end, site, on.count, on.seen}, {}});
     if (!is_new) return at->second;
     StageWork& result = at->second;
@@ -388,13 +419,17 @@ class Pricing {
       for (std::uint32_t s = 0; s < schedule_.stages; ++s) sum += parameters(s).all();
       return sum / schedule_.stages * model_.weight_bytes;
     }
-    double tokens_in_all = 0;
+    double tokens_of_a_rank = 0;
     const std::uint32_t microbatches = by_microbatch_ ? schedule_.microbatches : 1;
-    for (std::uint32_t m = 0; m < microbatches; ++m)
-      for (std::uint32_t q = 0; q < schedule_.slices; ++q) tokens_in_all += tokens(m, q).count;
-    const double mean = tokens_in_all / (double(microbatches) * schedule_.slices);
+    for (std::uint32_t m = 0; m < microbatches; ++m) {
+      const std::size_t degree = degree_of(m);
+      const std::uint32_t ranks =
+          degree < model_.parallel.degrees.size() ? model_.parallel.degrees[degree].ranks() : model_.parallel.context();
+      for (std::uint32_t q = 0; q < schedule_.slices; ++q) tokens_of_a_rank += tokens(m, q).count / ranks;
+    }
+    const double mean = tokens_of_a_rank / (double(microbatches) * schedule_.slices);
     return mean * static_cast<double>(model_.hidden) * model_.message_bytes_per_number * model_.message_ratio /
-           model_.parallel.context() / (model_.parallel.sequence ? model_.parallel.tensor : 1);
+           (model_.parallel.sequence ? model_.parallel.tensor : 1);
   }
 
   void messages() {
@@ -446,6 +481,8 @@ class Pricing {
   /// Different ones, and that of each device.
   std::vector<Site> sites_;
   std::vector<std::uint32_t> site_of_;
+  /// By row of the model's degrees, that of each device.
+  std::vector<std::vector<std::uint32_t>> site_of_shorter_;
   bool by_microbatch_ = false;
   bool by_slice_ = false;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, double, double>, StageWork> stages_;
@@ -456,7 +493,7 @@ class Pricing {
 
 }  // namespace
 
-Site ModelPrices::site(std::uint32_t device) const {
+Site ModelPrices::site(std::uint32_t device, const Degree& degree) const {
   const Parallel& parallel = model_->parallel;
   const std::uint32_t at = accelerator(device);
   const auto slowest = [&](std::uint32_t step, std::uint32_t count) {
@@ -469,14 +506,14 @@ Site ModelPrices::site(std::uint32_t device) const {
     }
     return result;
   };
-  Site result{&cluster_->kind_of(at), slowest(1, parallel.tensor), slowest(parallel.tensor, parallel.context()),
-              slowest(parallel.tensor * parallel.context(), parallel.expert), {}};
+  Site result{&cluster_->kind_of(at), slowest(1, parallel.tensor), slowest(parallel.tensor, degree.ranks()),
+              slowest(parallel.tensor * parallel.context(), parallel.expert), {}, degree.ulysses, degree.ring};
   if (cluster_->accelerators.size() == 1) return result;
   // Tensor and expert ranks share evenly, so each context rank is as slow as the slowest of its own.
   const auto rate = [&](const Accelerator* each) { return each->peak[model_->precision]; };
-  std::vector<Site::Rank> ranks(parallel.context());
+  std::vector<Site::Rank> ranks(degree.ranks());
   double sum = 0;
-  for (std::uint32_t c = 0; c < parallel.context(); ++c) {
+  for (std::uint32_t c = 0; c < degree.ranks(); ++c) {
     const Accelerator*& mine = ranks[c].accelerator;
     for (std::uint32_t e = 0; e < parallel.expert; ++e)
       for (std::uint32_t t = 0; t < parallel.tensor; ++t) {

@@ -51,9 +51,10 @@ class ModelPrices : public Prices {
   const std::vector<std::uint32_t>& map() const { return map_; }
   const Model& model() const { return *model_; }
   const Cluster& cluster() const { return *cluster_; }
-  /// Where the ranks of a device sit; a group without a path has no link here. Context ranks that are unlike share the
-  /// sequence by their peak rates.
-  Site site(std::uint32_t device) const;
+  /// Where the ranks of a device sit that a sequence of this degree takes: of its context ranks the first. A group without a
+  /// path has no link here. Context ranks that are unlike share the sequence by their peak rates.
+  Site site(std::uint32_t device, const Degree& degree) const;
+  Site site(std::uint32_t device) const { return site(device, model_->parallel.all()); }
   /// The kind with the least memory among its ranks.
   const Accelerator& smallest(std::uint32_t device) const;
   /// The first accelerator of a device.

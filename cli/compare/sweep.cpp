@@ -176,6 +176,8 @@ class Pricer {
         batch.push_back(*base->costs);
         points.push_back(point);
       } else {
+        if (competitor.loaded.launch)
+          if (const Result<void> added = add_launch(schedule, *competitor.loaded.launch); !added) return added.failure();
         std::optional<Costs> costs = make_costs(schedule, built.sink);
         if (!costs) {
           if (const Result<Outcome> why = rejected(competitor.loaded, built.sink); !why) return why.failure();

@@ -4,20 +4,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "scheduler/contention/sharing.h"
+
 namespace stave {
 
-/// How messages share a link that several of them want at once.
-enum class Sharing : std::uint8_t {
-  /// They do not: every edge has a link of its own.
-  Own,
-  /// First come, first served: by the time at which each could start, then by the issue order.
-  FirstCome,
-  /// All at once, each with an equal share of every link; a message moves with the least of its shares.
-  Fair,
-};
-
 struct SimulationRules {
-  /// Nothing: FirstCome where the cluster has shared links.
+  /// How messages share links; nothing: the first of kSharings.
   std::optional<Sharing> links;
   /// A device sends and receives itself, in its issue order: a message begins when both ends have come to it and holds up
   /// both.

@@ -3,16 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "core/lanes.h"
 #include "scheduler/analysis.h"
 #include "scheduler/contention/simulate_shared.h"
 #include "scheduler/contention/trials.h"
+#include "scheduler/critical_path.h"
 #include "scheduler/simulate.h"
 #include "tests/property/library.h"
 #include "tests/property/random_tables.h"
@@ -34,10 +37,13 @@ class TickByTick {
       node.latency = node.is_message && !contention.latency.empty() ? std::min(lengths[n], contention.latency[edge]) : 0;
       // 720720 parts of a tick's work for messages, as many as the slow-down for ops.
       const Ticks parts = node.is_message ? 720720 : slowdown(device(n));
-      node.left = (lengths[n] - node.latency) * parts;
+      node.moves = lengths[n] - node.latency;
+      node.left = node.moves * parts;
     }
     times_.start.assign(nodes_.size(), 0);
     times_.end.assign(nodes_.size(), 0);
+    times_.asked.assign(p_.messages.size(), 0);
+    times_.longer.assign(p_.messages.size(), 0);
   }
 
   Timeline run() {
@@ -58,7 +64,7 @@ class TickByTick {
     Ticks left = 0;
     Ticks latency = 0;
     Ticks comes_at = 0;
-    Ticks queued_at = 0;
+    Ticks moves = 0;
     std::uint32_t turn = 0;
   };
 
@@ -106,6 +112,7 @@ class TickByTick {
       if (nodes_[n].state != Waiting || !may_begin(n)) continue;
       nodes_[n].turn = ++turns_;
       nodes_[n].state = Queued;
+      if (nodes_[n].is_message) times_.asked[p_.message_of(NodeId(n)).value] = now_;
       begin_first();
       return true;
     }
@@ -135,6 +142,8 @@ class TickByTick {
       if (node.state == Going && node.left <= 0) {
         node.state = Coming;
         node.comes_at = now_ + node.latency;
+        if (node.is_message)
+          times_.longer[p_.message_of(NodeId(n)).value] = now_ - times_.start[n] - node.moves;
         begin_first();
         return true;
       }
@@ -205,6 +214,19 @@ Costs costs_of(const Schedule& schedule) {
   return std::move(*costs);
 }
 
+void check_sums(const Report& report, const Program& program, const Timeline& times, const Costs& costs) {
+  for (const DeviceReport& device : report.devices)
+    CHECK(std::accumulate(device.idle.begin(), device.idle.end(), Ticks{0}) == report.makespan - device.busy);
+  const CriticalPath path = critical_path(program, times, costs);
+  CHECK(path.waiting >= 0);
+  Ticks sum = path.waiting;
+  for (const KindBlame& each : path.kinds) {
+    CHECK(each.time >= 0);
+    sum += each.time;
+  }
+  CHECK(sum == report.makespan);
+}
+
 TEST_CASE("with contention, times are those of a simulation tick by tick, and idle causes sum to idle") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);
@@ -224,10 +246,43 @@ TEST_CASE("with contention, times are those of a simulation tick by tick, and id
     const Timeline naive = TickByTick(program, lengths, rules, contention).run();
     CHECK(times.start == naive.start);
     CHECK(times.end == naive.end);
+    if (!times.asked.empty()) CHECK(times.asked == naive.asked);
+    if (!times.longer.empty()) CHECK(times.longer == naive.longer);
+    const bool shares = contention.shares_links() && rules.links != Sharing::Own;
+    CHECK(times.asked.empty() == !(shares && rules.links == Sharing::FirstCome && !program.messages.empty()));
+    CHECK(times.longer.empty() == !(shares && rules.links == Sharing::Fair && !program.messages.empty()));
     const Report report = analyse(schedule, program, times);
-    for (const DeviceReport& device : report.devices)
-      CHECK(std::accumulate(device.idle.begin(), device.idle.end(), Ticks{0}) == report.makespan - device.busy);
+    check_sums(report, program, times, costs_of(schedule));
   }
+}
+
+TEST_CASE("with buffers, idle causes sum to idle, and the critical path with its waiting to the makespan") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  test::RandomTables random(seed);
+  std::uint32_t waited = 0;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const Schedule schedule = random.schedule();
+    const Program program = test::program_of(schedule, random.legal(schedule));
+    Contention contention = random_contention(random, program);
+    contention.bytes.assign(program.payloads.size() * program.edges.size(), 100);
+    SimulationRules rules;
+    rules.links = std::vector{Sharing::Own, Sharing::FirstCome, Sharing::Fair}[random.upto(0, 2)];
+    rules.buffered_bytes = 100 * random.upto(0, 3);
+    std::vector<Ticks> lengths(program.nodes());
+    for (Ticks& each : lengths) each = random.upto(0, 6);
+    const Timeline times = simulate_shared(program, lengths, costs_of(schedule), rules, contention);
+    REQUIRE(times.came.size() == program.messages.size());
+    for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
+      const std::uint32_t node = program.node(MessageId(m)).value;
+      CHECK(times.start[node] <= times.came[m]);
+      CHECK(times.came[m] <= times.end[node]);
+      waited += times.came[m] < times.end[node];
+    }
+    check_sums(analyse(schedule, program, times), program, times, costs_of(schedule));
+  }
+  CHECK(waited > 0);
 }
 
 TEST_CASE("without rules and contention it is the plain simulation, for every schedule of the library") {
@@ -281,6 +336,60 @@ TEST_CASE("a buffer lets a message leave before its slot is free, as far as it h
     earlier += one.start[n] < none.start[n];
   }
   CHECK(earlier > 0);
+}
+
+/// Idle of a device by cause, in units: what runs takes 1, a message 4, all over one link.
+std::array<double, kIdleCauses.size()> idle_of(const std::string& order, std::uint32_t device, const SimulationRules& rules) {
+  const Schedule schedule = test::schedule_of(
+      "schedule one_link\ndevices 2\nstages 2\nmicrobatches 3\nplace stage s on device s\n" + order +
+      "cost F = 1, B = 1, message = 4\n");
+  const Program program = test::program_of(schedule, test::table_of(schedule));
+  const Costs costs = costs_of(schedule);
+  Contention contention;
+  contention.links = 1;
+  for (std::size_t e = 0; e < program.edges.size(); ++e) {
+    contention.links_of_edge.items.push_back(0);
+    contention.links_of_edge.end_row();
+  }
+  const Timeline times = simulate_shared(program, lengths_of(program, costs), costs, rules, contention);
+  std::array<double, kIdleCauses.size()> result = {};
+  for (std::size_t c = 0; c < result.size(); ++c)
+    result[c] = static_cast<double>(analyse(schedule, program, times).devices[DeviceId(device)].idle[c]) /
+                static_cast<double>(costs.ticks_per_unit);
+  return result;
+}
+
+TEST_CASE("idle by link and by queue: from when a message asks for its links, and what it takes longer than alone") {
+  const auto link = static_cast<std::size_t>(IdleCause::Link);
+  const auto queue = static_cast<std::size_t>(IdleCause::Queue);
+  const auto message = static_cast<std::size_t>(IdleCause::Message);
+  // Device 1 runs microbatch 2 after 0. Its message is ready at 3, and the two before it take the link from 1 to 9.
+  const std::string late =
+      "on device 0 { F(0, 0) F(0, 1) F(0, 2) B(0, 0) B(0, 1) B(0, 2) }\n"
+      "on device 1 { F(1, 0) F(1, 2) F(1, 1) B(1, 0) B(1, 1) B(1, 2) }\n";
+  SimulationRules rules;
+  rules.links = Sharing::FirstCome;
+  auto idle = idle_of(late, 1, rules);
+  CHECK(idle[link] == 3);
+  CHECK(idle[queue] == 0);
+  CHECK(idle[message] == 4);
+  // It asks only when the one before it has ended.
+  rules.rendezvous = true;
+  idle = idle_of(late, 1, rules);
+  CHECK(idle[link] == 0);
+  CHECK(idle[queue] == 3);
+  CHECK(idle[message] == 4);
+  // Gradients leave device 1 one after the other: the first moves alone for 1, then with half of the link, then a third.
+  const std::string together =
+      "on device 0 { F(0, 0) F(0, 1) F(0, 2) B(0, 0) B(0, 1) B(0, 2) }\n"
+      "on device 1 { F(1, 0) F(1, 1) F(1, 2) B(1, 0) B(1, 1) B(1, 2) }\n";
+  SimulationRules fair;
+  fair.links = Sharing::Fair;
+  idle = idle_of(together, 0, fair);
+  // 1 + 1/2 of it by then, and 2.5 take 7.5: by 10 after its start, 6 longer than alone. The second has 5/6 left then and
+  // takes until 12, of which device 0 computes until 11.
+  CHECK(idle[link] == 6);
+  CHECK(idle[message] == 4 + 1);
 }
 
 TEST_CASE("trials: the same numbers for a seed, a straggler by its factor, quantiles by nearest rank") {

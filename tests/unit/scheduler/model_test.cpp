@@ -51,9 +51,17 @@ constexpr double kH = 1536;
 constexpr double kS = 512;
 constexpr double kA = 12;
 
+/// Ranks that share a sequence evenly.
+Site alike(const Model& model) {
+  Site result;
+  result.ulysses = model.parallel.ulysses;
+  result.ring = model.parallel.ring;
+  return result;
+}
+
 double kept_a_token(const std::string& head) {
   const Model model = model_of(plain(head));
-  return local_activation_bytes(model, work_of(model, model.layers[0]), {}) / kS;
+  return local_activation_bytes(model, work_of(model, model.layers[0]), alike(model)) / kS;
 }
 
 }  // namespace
@@ -167,7 +175,26 @@ TEST_CASE("unlike ranks of a sequence share it by their rates, and take equally 
   CHECK(forward(prices.site(0)) == doctest::Approx(work / 6e12).epsilon(1e-4));
   CHECK(forward(mixed) == doctest::Approx(work / 4e12).epsilon(1e-4));
   const LayerWork all = work_of(model, model.layers[0]);
-  CHECK(local_activation_bytes(model, all, mixed) == doctest::Approx(1.5 * local_activation_bytes(model, all, {})));
+  CHECK(local_activation_bytes(model, all, mixed) == doctest::Approx(1.5 * local_activation_bytes(model, all, alike(model))));
+}
+
+TEST_CASE("a short sequence is shared by as many ranks as its degree says, and exchanges nothing where that is one") {
+  const Cluster cluster = cluster_of(
+      "[device.d]\npeak = { fp16 = '1 TFLOP/s' }\nmemory = '1 GB'\nmemory_bandwidth = '1 PB/s'\n"
+      "[link.l]\nlatency = '1 ms'\nbandwidth = '1 MB/s'\n[[node]]\ndevice = 'd'\ncount = 4\ninside = 'l'\n");
+  const Model model = model_of(plain("[parallel]\nulysses = 4\ndegree = [{ up_to = 512, ulysses = 1 }]"));
+  REQUIRE(model.parallel.degrees.size() == 1);
+  CHECK(model.parallel.width() == 4);
+  const ModelPrices prices(std::make_shared<const Model>(model), std::make_shared<const Cluster>(cluster), {});
+  const double work = kS * kH * (24 * kH + 4 * kS);
+  const auto forward = [&](const Site& site) {
+    return layer_times(model, model.layers[0], microbatch_tokens(model), site).forward;
+  };
+  CHECK(forward(prices.site(0, model.parallel.degrees[0])) == doctest::Approx(work / 1e12).epsilon(1e-4));
+  // Queries, keys, values and outputs, 4 h a token of which a rank has a quarter: 3/4 of it in three steps, and the latencies
+  // of the other three exchanges.
+  const double exchanged = 0.75 * (kS / 4 * 4 * kH * 2) / 1e6 + 3e-3 + 9e-3;
+  CHECK(forward(prices.site(0)) == doctest::Approx(work / 4e12 + exchanged).epsilon(1e-4));
 }
 
 TEST_CASE("efficiency lies on the line between two points over the logarithm") {

@@ -1,4 +1,4 @@
-#include "scheduler/contention/movement.h"
+#include "scheduler/contention/sharing/fair.h"
 
 #include <algorithm>
 
@@ -11,16 +11,14 @@ constexpr Ticks kParts = 720720;
 
 }  // namespace
 
-Ticks Movements::rate_of(std::uint32_t edge) const {
+Ticks Fair::rate_of(std::uint32_t edge) const {
   std::uint32_t most = 1;
-  if (!on_link_.empty())
-    for (std::uint32_t link : contention_.links_of_edge[edge]) most = std::max(most, on_link_[link]);
+  for (std::uint32_t link : contention_.links_of_edge[edge]) most = std::max(most, on_link_[link]);
   return std::max<Ticks>(1, kParts / most);
 }
 
 // The shares of all that take a link of `edge` change.
-void Movements::change(std::uint32_t edge, int by, Ticks now) {
-  if (on_link_.empty()) return;
+void Fair::change(std::uint32_t edge, int by, Ticks now) {
   for (std::uint32_t link : contention_.links_of_edge[edge]) on_link_[link] += by;
   for (Movement& each : moving_) {
     const Ticks rate = rate_of(each.edge);
@@ -32,12 +30,12 @@ void Movements::change(std::uint32_t edge, int by, Ticks now) {
   }
 }
 
-void Movements::add(std::uint32_t message, std::uint32_t edge, Ticks length, Ticks now) {
+void Fair::add(std::uint32_t message, std::uint32_t edge, Ticks length, Ticks now) {
   change(edge, 1, now);
   moving_.push_back({message, edge, static_cast<Int128>(length) * kParts, rate_of(edge), now, true});
 }
 
-void Movements::remove(std::uint32_t message, Ticks now) {
+void Fair::remove(std::uint32_t message, Ticks now) {
   const auto at = std::ranges::find(moving_, message, &Movement::message);
   const std::uint32_t edge = at->edge;
   moving_.erase(at);

@@ -1,0 +1,86 @@
+// First come, first served: a link carries one message after the other, by the time at which each could start, then by the
+// issue order. One that waits for one of its links keeps those behind it waiting on the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/ticks.h"
+#include "scheduler/contention/machine.h"
+
+namespace stave {
+
+class FirstCome {
+ public:
+  static constexpr bool kWaits = true;
+  static constexpr bool kPlansAgain = false;
+
+  explicit FirstCome(const Contention& contention) : contention_(contention), lines_(contention.links) {}
+
+  template <class Go>
+  void ask(std::uint32_t message, std::uint32_t edge, const Go& go) {
+    bool is_first = true;
+    for (std::uint32_t link : contention_.links_of_edge[edge]) {
+      is_first = is_first && lines_[link].empty();
+      lines_[link].push({message, edge});
+    }
+    if (is_first) go(message);
+  }
+
+  template <class Plan>
+  void move(std::uint32_t message, std::uint32_t, Ticks length, Ticks now, const Plan& plan) {
+    plan(message, now + length);
+  }
+
+  template <class Go, class Plan>
+  void leave(std::uint32_t, std::uint32_t edge, Ticks now, const Go& go, const Plan&) {
+    const auto links = contention_.links_of_edge[edge];
+    for (std::uint32_t link : links) lines_[link].pop();
+    for (std::uint32_t link : links) {
+      if (lines_[link].empty()) continue;
+      const Waiting next = lines_[link].front();
+      // Another link of it may have been freed in this same moment, and have started it.
+      if (started_in_ == std::pair(now, next.message) || !is_first(next)) continue;
+      started_in_ = {now, next.message};
+      go(next.message);
+    }
+  }
+
+ private:
+  struct Waiting {
+    std::uint32_t message;
+    std::uint32_t edge;
+  };
+
+  /// The messages that want a link; the first one moves, or waits for another link.
+  class Line {
+   public:
+    bool empty() const { return first_ == waiting_.size(); }
+    const Waiting& front() const { return waiting_[first_]; }
+    void push(Waiting each) { waiting_.push_back(each); }
+    void pop() {
+      if (++first_ < waiting_.size() && first_ < kLongest) return;
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+
+   private:
+    static constexpr std::size_t kLongest = 4096;
+    std::vector<Waiting> waiting_;
+    /// Those before it have been served.
+    std::size_t first_ = 0;
+  };
+
+  bool is_first(const Waiting& each) const {
+    return std::ranges::all_of(contention_.links_of_edge[each.edge],
+                               [&](std::uint32_t link) { return lines_[link].front().message == each.message; });
+  }
+
+  const Contention& contention_;
+  std::vector<Line> lines_;
+  std::pair<Ticks, std::uint32_t> started_in_ = {-1, UINT32_MAX};
+};
+
+}  // namespace stave
