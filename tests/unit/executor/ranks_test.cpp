@@ -99,7 +99,7 @@ std::vector<Outcome> run_ranks(const Program& program, Network& network, std::ui
         return outcome;
       }
       NetworkTransport transport(network, r);
-      const Ranks ranks{**control, transport};
+      const Ranks ranks{**control, &transport, {}};
       IntegerWorkload workload;
       RunOptions options;
       options.clock = Clock::Virtual;
@@ -197,7 +197,7 @@ TEST_CASE("as many ranks as devices") {
   REQUIRE(control);
   Network network;
   NetworkTransport transport(network, 0);
-  const Ranks ranks{**control, transport};
+  const Ranks ranks{**control, &transport, {}};
   IntegerWorkload workload;
   RunOptions options;
   options.ranks = &ranks;
