@@ -36,7 +36,7 @@ extern "C" void end_by(int signal_number) {
   if (catching.exchange(false)) {
     caught_signal = signal_number;
     interrupted = true;
-    constexpr std::string_view kSaid = "stave: interrupted; ends with the op under way, or at once when interrupted again\n";
+    constexpr std::string_view kSaid = "stave: interrupted; ends as soon as it can, or at once when interrupted again\n";
     // Nothing can be done where it cannot be said.
     if (write(STDERR_FILENO, kSaid.data(), kSaid.size()) < 0) return;
     return;
@@ -167,6 +167,8 @@ void end_on_signals() {
   struct sigaction action = {};
   action.sa_handler = end_by;
   sigemptyset(&action.sa_mask);
+  // A file that grows over the limit of the shell is told by the write that fails, as a full disk is.
+  signal(SIGXFSZ, SIG_IGN);
   for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal_number, &action, nullptr);
 }
 

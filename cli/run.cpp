@@ -85,12 +85,14 @@ class Training {
     RunOptions options = options_for(costs.value());
     options.clock = clock.clock;
     options.memory_bound_bytes = memory.value();
+    if (role.value().place) options.processes_here = std::max(1u, role.value().place->local_size);
     if (role.value().is_rank) {
       if (role.value().place && role.value().place->size != program().table.devices())
-        return fail(fmt::format("the schedule has {} devices, one a rank, but {} has started {} ranks",
-                                program().table.devices(), role.value().place->launcher, role.value().place->size));
+        return fail(fmt::format("the schedule has {} devices, one a rank, but {} has started {}",
+                                program().table.devices(),
+                                arguments_.ranks > 0 ? "--ranks" : role.value().place->launcher, role.value().place->size));
       Result<std::unique_ptr<JoinedRank>> joined =
-          join(role.value(), arguments_, options.what + "clock " + arguments_.clock + "\n");
+          join(role.value(), arguments_, what_runs());
       if (!joined) return fail(joined.failure().message);
       rank_ = std::move(*joined);
       options.ranks = &rank_->ranks();
@@ -101,7 +103,8 @@ class Training {
       if (const Result<void> ready = prepare_checkpoints(arguments_.checkpoint, arguments_.resume); !ready)
         return fail_all(ready.failure().message);
     // Up to here the first signal ends the program.
-    options.interrupt = catch_interrupt();
+    catch_interrupt();
+    options.interrupt = interrupt_signal;
     std::optional<StepLog> log;
     if (!arguments_.log.empty() && is_first) {
       Result<StepLog> opened = StepLog::open(
@@ -121,7 +124,8 @@ class Training {
                                                : stave::run(program(), model_.workload(), options);
     if (!report) return fail_all(report.failure().message);
     if (!model_.failure().empty()) return fail_all(model_.failure());
-    if (rank_ != nullptr && !report->interrupted) rank_->leave();
+    // Between two ops the ranks stop where each happens to be.
+    if (rank_ != nullptr && (!report->interrupted || !arguments_.checkpoint.empty())) rank_->leave();
     if (report->deadlock) {
       text.deadlock(*report->deadlock);
       return Exit::Rejected;
@@ -137,7 +141,7 @@ class Training {
       if (!written) return fail(written.failure().message);
     }
     text.close(*report);
-    if (report->interrupted) return static_cast<Exit>(128 + interrupt_signal());
+    if (report->interrupted) return static_cast<Exit>(128 + report->signal);
     if (!text.failure().empty()) return fail(text.failure());
     if (log && !log->failure().empty()) return fail(log->failure());
     return model_.comparison() && !model_.comparison()->agrees ? Exit::Rejected : Exit::Done;
@@ -158,6 +162,7 @@ class Training {
       return Failure{"--verify compares gradients as they were summed, and --clip scales them: leave one of both out"};
     if (arguments_.verify && arguments_.resume)
       return Failure{"--verify compares step 1, which a resumed run does not have"};
+    if (arguments_.model.tied && !arguments_.trains()) return Failure{"--tied is of the transformer"};
     if (!arguments_.stage_options.empty() && !arguments_.has_own_stage())
       return Failure{"--stage-options are for the library of --stage"};
     if (arguments_.clip > 0 && !arguments_.has_loss())
@@ -165,6 +170,12 @@ class Training {
     if (arguments_.replicas > 1 && arguments_.unchecked)
       return Failure{"--unchecked runs one copy of a schedule: leave --replicas out"};
     return {};
+  }
+
+  /// 0 for never.
+  std::uint64_t checkpoint_every() const {
+    if (arguments_.checkpoint.empty()) return 0;
+    return arguments_.checkpoint_every > 0 ? arguments_.checkpoint_every : arguments_.model.steps;
   }
 
   RunOptions options_for(const Costs& costs_ns) const {
@@ -178,23 +189,39 @@ class Training {
     options.clip_norm = arguments_.clip;
     options.checkpoints = arguments_.checkpoint;
     options.resumes = arguments_.resume;
-    if (!arguments_.checkpoint.empty())
-      options.checkpoint_every = arguments_.checkpoint_every > 0 ? arguments_.checkpoint_every : arguments_.model.steps;
-    options.what = what_runs();
+    options.checkpoint_every = checkpoint_every();
+    options.what = what_lasts();
     return options;
   }
 
-  /// All that the ranks of a run, and one that goes on from a checkpoint, must have alike.
-  std::string what_runs() const {
+  /// All that a run which goes on from a checkpoint must have alike: the model, what it is trained on, and the table, but
+  /// not how long and how fast it learns, nor what is priced.
+  std::string what_lasts() const {
     const ModelConfig& m = arguments_.model;
     std::string freeze;
     for (const Rational& ratio : built_.schedule->costs.freeze) freeze += fmt::format(" {}", ratio.to_double());
+    Program ordered;
+    ordered.table = program().table;
+    ordered.sizes = program().sizes;
     return fmt::format(
-        "schedule {}\nprogram {:016x}\nreplicas {}\nworkload {}\nstage {} {}\nmessage-kib {}\nwidth {}\nheads {}\nblocks {}\n"
-        "sequence {}\nrows {}\nsteps {}\nwarmup {}\nlearning-rate {}\nclip {}\nseed {}\nfreeze{}\ndata {:016x}\n",
-        title_of(*built_.schedule), hash_of(write_program(*built_.program)), arguments_.replicas, arguments_.workload,
-        printable(arguments_.stage), printable(arguments_.stage_options), arguments_.message_kib, m.width, m.heads, m.blocks, m.sequence, m.rows, m.steps, m.warmup, m.learning_rate,
-        arguments_.clip, m.seed, freeze, model_.corpus() == nullptr ? 0 : model_.corpus()->hash());
+        "workload {}\nstage {} {}\nwidth {}\nheads {}\nblocks {}\nsequence {}\nrows {}\ntied {}\nseed {}\nreplicas {}\n"
+        "data {}\ndevices {}\nstages {}\nmicrobatches {}\nfreeze{}\ntable {:016x}\n",
+        arguments_.workload, printable(arguments_.stage), printable(arguments_.stage_options), m.width, m.heads, m.blocks,
+        m.sequence, m.rows, m.tied, m.seed, arguments_.replicas,
+        arguments_.data.empty() ? "of the project" : fmt::format("{:016x}", model_.corpus() == nullptr ? 0 : model_.corpus()->hash()),
+        program().table.devices(), built_.schedule->stages, built_.schedule->microbatches, freeze, hash_of(write_program(ordered)));
+  }
+
+  /// All that the ranks of a run must have alike.
+  std::string what_runs() const {
+    const ModelConfig& m = arguments_.model;
+    return what_lasts() +
+           fmt::format("program {:016x}\ndata {:016x}\nmessage-kib {}\nsteps {}\nwarmup {}\ndecay {}\nlearning-rate {}\n"
+                       "clip {}\ncheckpoint {} {}\nverify {}\nclock {}\n",
+                       hash_of(write_program(program())), model_.corpus() == nullptr ? 0 : model_.corpus()->hash(),
+                       arguments_.message_kib, m.steps, m.warmup, m.decay, m.learning_rate, arguments_.clip,
+                       checkpoint_every(), arguments_.resume, arguments_.verify,
+                       arguments_.clock);
   }
 
   /// A failure here, or of another rank that this one fails of.

@@ -12,11 +12,11 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <vector>
 
 #include "core/program_file.h"
+#include "executor/first_difference.h"
 #include "executor/ranks/ranks.h"
 #include "executor/stage/host_view.h"
 
@@ -154,20 +154,6 @@ Result<void> agree(const Ranks* ranks, const Result<void>& mine) {
   return {};
 }
 
-std::string first_difference(const std::string& there, const std::string& here) {
-  std::istringstream a(there);
-  std::istringstream b(here);
-  std::string mine;
-  std::string other;
-  while (true) {
-    const bool has_other = static_cast<bool>(std::getline(a, other));
-    const bool has_mine = static_cast<bool>(std::getline(b, mine));
-    if (!has_other && !has_mine) return "it differs";
-    if (has_other != has_mine || other != mine)
-      return "it has '" + (has_other ? other : "") + "', this run '" + (has_mine ? mine : "") + "'";
-  }
-}
-
 Result<void> read_stage(const fs::path& path, std::uint32_t s, std::uint64_t steps, const Workload& workload,
                         Stage& stage) {
   std::ifstream in(path, std::ios::binary);
@@ -235,7 +221,7 @@ Result<std::uint64_t> read_checkpoint(const std::string& folder, const std::stri
   const std::string manifest{std::istreambuf_iterator<char>(in), {}};
   if (manifest.rfind(kManifest, 0) != 0) return failed(path / "manifest", "this is no checkpoint, or of another version");
   const std::string there = manifest.substr(kManifest.size());
-  if (there != what) return failed(path, "it is of another run: " + first_difference(there, what));
+  if (there != what) return failed(path, "it is of another run: " + first_difference(there, what, "this run"));
   for (std::uint32_t s = 0; s < model.stages; ++s)
     for (std::uint32_t r = 0; r < model.devices[StageId(s)].size(); ++r) {
       if (!model.is_here(model.devices[StageId(s)][r])) continue;

@@ -160,9 +160,12 @@ std::string Device::compute(std::uint32_t position) {
       case Operation::InputGradient:
       case Operation::Backward: {
         std::byte* dx = output(plan_.gradient);
-        stage.input_gradient(part, input(plan_.gradient), dx);
+        if (operation == Operation::Backward) {
+          stage.backward(part, input(plan_.gradient), dx);
+        } else {
+          stage.input_gradient(part, input(plan_.gradient), dx);
+        }
         spread(plan_.gradient, dx);
-        if (operation == Operation::Backward) stage.weight_gradient(part);
         break;
       }
       case Operation::WeightGradient:
@@ -181,7 +184,14 @@ std::string Device::compute(std::uint32_t position) {
   if (kind.parts.empty()) {
     run_part(kind.operation);
   } else {
-    for (KindId each : kind.parts) run_part(ops.kinds()[each].operation);
+    const auto part_is = [&](std::size_t i, Operation operation) {
+      return i < kind.parts.size() && ops.kinds()[kind.parts[i]].operation == operation;
+    };
+    for (std::size_t i = 0; i < kind.parts.size(); ++i) {
+      const bool both = part_is(i, Operation::InputGradient) && part_is(i + 1, Operation::WeightGradient);
+      run_part(both ? Operation::Backward : ops.kinds()[kind.parts[i]].operation);
+      if (both) ++i;
+    }
   }
   hand_on_weights(position);
   return "";

@@ -90,6 +90,16 @@ bool Execution::reduce_at_end(Team& team, StageId s) {
   return false;
 }
 
+void Execution::reduce_tied_at_end(Team& team, std::span<const std::vector<StageId>> groups) {
+  for (const std::vector<StageId>& group : groups) {
+    if (remote_ == nullptr) {
+      reduce_tied(plan_.model, workload_, group);
+    } else if (const std::string error = remote_->reduce_tied(group, step_); !error.empty()) {
+      return team.fail("sum of the tied gradients, step " + std::to_string(step_ + 1) + ": " + error);
+    }
+  }
+}
+
 bool Execution::reduce(Team& team, std::uint32_t position, Ticks ready) {
   if (!run_op(team, position) || !wait_until(team, ready)) return false;
   const StageId s(program_.table.ops.stage(program_.table.entries[position]));

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <semaphore>
+#include <span>
 #include <vector>
 
 #include "core/timeline.h"
@@ -45,6 +46,8 @@ class Execution {
   bool carry_half(Team& team, NodeId message, Ticks ready);
   /// Sums the gradients of a stage at the end of a step, in every process that has a replica of it.
   bool reduce_at_end(Team& team, StageId s);
+  /// Sums the tied gradients of groups of stages, once those of their replicas are summed. By one thread of every process.
+  void reduce_tied_at_end(Team& team, std::span<const std::vector<StageId>> groups);
 
   Ticks start(NodeId n) const { return timeline_.start[n.value]; }
   Ticks end(NodeId n) const { return timeline_.end[n.value]; }

@@ -1,6 +1,7 @@
 #include "executor/gradients.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "core/check.h"
 #include "executor/cpu/kernels.h"
@@ -19,6 +20,13 @@ void add_gradients(const GradientView& sum, const GradientView& each) {
         static_cast<std::uint64_t*>(sum.data)[i] += static_cast<const std::uint64_t*>(each.data)[i];
       break;
   }
+}
+
+void sum_gradients(std::span<const GradientView> all) {
+  if (all.size() < 2 || all.front().count == 0) return;
+  const GradientView& sum = all.front();
+  for (const GradientView& each : all.subspan(1)) add_gradients(sum, each);
+  for (const GradientView& each : all.subspan(1)) std::memcpy(each.data, sum.data, bytes_of(sum));
 }
 
 double sum_of_squares(const GradientView& gradients) {

@@ -1,6 +1,7 @@
 // Arithmetic on all gradients of a stage at once: sums over its replicas, and their norm.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/result.h"
@@ -12,6 +13,9 @@ struct Ranks;
 
 /// Adds gradients to those of another replica of their stage.
 void add_gradients(const GradientView& sum, const GradientView& each);
+
+/// All become their sum, added in the order given.
+void sum_gradients(std::span<const GradientView> all);
 
 /// The sum of the squares, of fp32 gradients, added in double precision in one order on every machine.
 double sum_of_squares(const GradientView& gradients);

@@ -121,6 +121,10 @@ void Measured::report(RunReport& into) const {
   into.makespan_ns = one.makespan;
   into.bubble = bubble(program_, into.timeline);
   into.lengths = lengths(steps);
+  into.shortest_ns.assign(program_.table.size(), kMaxTicks);
+  for (const Step& step : steps_)
+    for (std::uint32_t i = 0; i < program_.table.size(); ++i)
+      into.shortest_ns[i] = std::min(into.shortest_ns[i], step.timeline.end[i] - step.timeline.start[i]);
 }
 
 }  // namespace stave

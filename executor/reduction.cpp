@@ -8,12 +8,18 @@
 namespace stave {
 
 void reduce_gradients(std::span<Stage* const> replicas) {
-  if (replicas.size() < 2) return;
-  const GradientView sum = replicas.front()->gradients();
-  for (Stage* replica : replicas.subspan(1)) add_gradients(sum, replica->gradients());
-  const std::size_t size = sum.element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t);
-  for (Stage* replica : replicas.subspan(1))
-    if (sum.count != 0) std::memcpy(replica->gradients().data, sum.data, sum.count * size);
+  std::vector<GradientView> all;
+  for (Stage* replica : replicas) all.push_back(replica->gradients());
+  sum_gradients(all);
+}
+
+void reduce_tied(const Partition& model, Workload& workload, std::span<const StageId> group) {
+  std::vector<GradientView> firsts;
+  for (StageId s : group) firsts.push_back(workload.stage(s)->tied_gradients());
+  sum_gradients(firsts);
+  for (StageId s : group)
+    for (std::uint32_t r = 1; r < model.devices[s].size(); ++r)
+      std::memcpy(workload.stage(s, r)->tied_gradients().data, firsts.front().data, bytes_of(firsts.front()));
 }
 
 std::vector<Stage*> replicas_of(const Partition& model, Workload& workload, StageId s) {

@@ -19,6 +19,9 @@ namespace stave {
 /// The gradients of all replicas become their sum, added in the order given. Nobody else may touch them meanwhile.
 void reduce_gradients(std::span<Stage* const> replicas);
 
+/// The tied gradients of a group of stages become their sum, in all replicas, which must be alike. All are here.
+void reduce_tied(const Partition& model, Workload& workload, std::span<const StageId> group);
+
 /// The replicas of a stage, in the order of Partition::devices.
 std::vector<Stage*> replicas_of(const Partition& model, Workload& workload, StageId s);
 

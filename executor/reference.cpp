@@ -10,6 +10,7 @@
 #include "core/operations.h"
 #include "executor/aligned.h"
 #include "executor/cpu/matmul.h"
+#include "executor/reduction.h"
 #include "executor/stage/host_view.h"
 
 namespace stave {
@@ -39,6 +40,7 @@ class Reference {
     } else if (Result<void> done = run_between_updates(); !done) {
       return done;
     }
+    for (const std::vector<StageId>& group : workload_.tied()) reduce_tied(partition_, workload_, group);
     for (std::uint32_t s = 0; s < partition_.stages; ++s) {
       if (!visited(s)) continue;
       Stage& stage = *workload_.stage(StageId(s));

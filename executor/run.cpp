@@ -1,12 +1,15 @@
 #include "executor/run.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "executor/control/watchdog.h"
 #include "executor/cpu/matmul.h"
 #include "executor/device.h"
 #include "executor/execution.h"
+#include "executor/physical_memory.h"
 #include "executor/plan.h"
 #include "executor/prepare.h"
 #include "executor/ranks/ranks.h"
@@ -21,6 +24,15 @@ namespace stave {
 namespace {
 
 bool is_here(const RunOptions& options, DeviceId d) { return options.ranks == nullptr || options.ranks->has(d); }
+
+// Memory that is asked for and not there ends the process at its first use, without a word.
+Result<void> check_host(std::uint64_t bytes, std::uint32_t processes) {
+  const std::uint64_t usable = usable_memory();
+  if (bytes <= usable / std::max(1u, processes)) return {};
+  return Failure{"the run needs " + std::to_string(bytes >> 20) + " MiB of memory" +
+                 (processes > 1 ? " in each of the " + std::to_string(processes) + " ranks of this host" : "") +
+                 ", and this host has " + std::to_string(usable >> 20) + " MiB"};
+}
 
 // Everything of one run, and the two ways to walk it.
 class Session {
@@ -73,7 +85,7 @@ class Session {
     sharpen_sleep_of_thread();
     use_one_thread();
     const DeviceId d = is_checked() ? walk_.computes(thread) : DeviceId(thread);
-    for (std::uint64_t step = steps_.first(); step < options_.steps; ++step) {
+    for (std::uint64_t step = steps_.first(); steps_.is_due(step); ++step) {
       if (d.valid()) devices_[d.value]->begin_step(step);
       if (!team_.meet([&] { begin(step); })) return;
       const bool walked = is_checked() ? walk_.run(team_, thread) : rendezvous_.walk(team_, d);
@@ -115,12 +127,13 @@ Result<RunReport> run(const Program& program, Workload& workload, const RunOptio
   Result<Plan> plan = make_plan(program, workload.computes());
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
-  if (Result<void> clips = StepEnd::check(*plan, options); !clips) return clips.failure();
   if (Result<void> ranks = place(program, options, *plan); !ranks) return ranks.failure();
   if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
+  if (Result<void> ends = StepEnd::check(*plan, workload, options); !ends) return ends.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);
   Result<std::uint64_t> memory = check_memory(program, *plan, workload, payloads, options.memory_bound_bytes);
   if (!memory) return memory.failure();
+  if (Result<void> fits = check_host(*memory, options.processes_here); !fits) return fits.failure();
   try {
     workload.create();
     std::vector<std::unique_ptr<Device>> devices;

@@ -2,7 +2,6 @@
 // thread that walks its ops in order. What the ops compute is the Workload's; predicting the run, and printing about it, is for others.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -46,6 +45,8 @@ struct RunOptions {
   std::vector<Ticks> setup_ns;
   /// Most memory for parameters and buffers together.
   std::uint64_t memory_bound_bytes = std::uint64_t{4} << 30;
+  /// Processes of the run on this host, which share its memory.
+  std::uint32_t processes_here = 1;
   /// Measures the norm of all fp32 gradients at the end of a step; and scales them down to this norm if it is greater,
   /// where it is above 0.
   bool measures_norm = false;
@@ -60,8 +61,9 @@ struct RunOptions {
   const Ranks* ranks = nullptr;
   /// Of everything that the processes must have alike; goes with every message between them.
   std::uint64_t plan_hash = 0;
-  /// Set from outside, a signal handler for one, to end the run between two ops.
-  const std::atomic<bool>* interrupt = nullptr;
+  /// The signal that is to end the run, 0 while there is none; called from any thread. Where checkpoints are written the
+  /// run ends after the step under way, with one, and so do all ranks; else between two ops.
+  std::function<int()> interrupt;
   /// Called after every step, from a thread of the run, while all others wait.
   std::function<void(const StepReport&)> on_step;
   /// Of several ranks: called, on one of them, when one does not get on, with who waits for whom; then the run ends.
@@ -90,12 +92,16 @@ struct RunReport {
   double bubble = 0;
   /// Over the half of the same last steps whose makespans are nearest the median, by kind, then stage.
   std::vector<TypicalLength> lengths;
+  /// Over all of them, of every position the least length.
+  std::vector<Ticks> shortest_ns;
   /// Of every step finished.
   std::vector<double> losses;
   /// Kinds of ops that were run as a wait of their cost, because only the schedule knows what they are.
   std::vector<std::string> declared;
   std::uint64_t memory_bytes = 0;
   bool interrupted = false;
+  /// Of the interrupt; 0 if there was none.
+  int signal = 0;
   /// Steps that the checkpoint it began with had done.
   std::uint64_t resumed_at = 0;
   /// Only of a program lowered unchecked: who waits for whom. The timeline is then empty.

@@ -13,18 +13,23 @@ StepEnd::StepEnd(const Plan& plan, Workload& workload, const RunOptions& options
       options_(options),
       execution_(execution),
       devices_(devices),
+      tied_(workload.tied()),
       squares_(plan.model.stages, 0) {
   for (std::uint32_t s = 0; s < plan.model.stages; ++s)
     has_sums_ = has_sums_ || (plan.model.devices[StageId(s)].size() > 1 && plan.reduces_itself[s] == 0);
 }
 
-Result<void> StepEnd::check(const Plan& plan, const RunOptions& options) {
-  if (options.clip_norm <= 0 || std::ranges::count(plan.updates_itself, 1) == 0) return {};
-  return Failure{"gradients cannot be clipped by their norm: the schedule updates weights before all gradients are there"};
+Result<void> StepEnd::check(const Plan& plan, const Workload& workload, const RunOptions& options) {
+  if (std::ranges::count(plan.updates_itself, 1) == 0) return {};
+  const std::string why = ": the schedule updates weights before all gradients are there";
+  if (options.clip_norm > 0) return Failure{"gradients cannot be clipped by their norm" + why};
+  if (!workload.tied().empty()) return Failure{"embeddings cannot be tied" + why};
+  return {};
 }
 
 bool StepEnd::run(Team& team, DeviceId d) {
   if (has_sums_ && !sum_replicas(team, d)) return false;
+  if (!tied_.empty() && !team.meet([&] { execution_.reduce_tied_at_end(team, tied_); })) return false;
   if (options_.measures_norm && !clip(team, d)) return false;
   if (d.valid()) devices_[d.value]->end_step();
   return true;
@@ -55,7 +60,7 @@ void StepEnd::each_stage(DeviceId d, const Visit& visit) const {
 
 bool StepEnd::clip(Team& team, DeviceId d) {
   each_stage(d, [&](std::uint32_t s, std::uint32_t replica) {
-    if (replica == 0) squares_[s] = sum_of_squares(workload_.stage(StageId(s))->gradients());
+    if (replica == 0) squares_[s] = squares_of(s);
   });
   if (!team.meet([&] { find_norm(team); })) return false;
   // One that is not a number is left to the loss of the next step.
@@ -65,6 +70,21 @@ bool StepEnd::clip(Team& team, DeviceId d) {
     scale_gradients(workload_.stage(StageId(s), replica)->gradients(), factor);
   });
   return true;
+}
+
+// Tied gradients count where they come first.
+double StepEnd::squares_of(std::uint32_t s) const {
+  const GradientView all = workload_.stage(StageId(s))->gradients();
+  const auto counts = [&](const std::vector<StageId>& group) {
+    return group.front().value == s || std::ranges::find(group, StageId(s)) == group.end();
+  };
+  if (std::ranges::all_of(tied_, counts)) return sum_of_squares(all);
+  const GradientView tied = workload_.stage(StageId(s))->tied_gradients();
+  auto* const begin = static_cast<float*>(all.data);
+  auto* const hole = static_cast<float*>(tied.data);
+  const auto before = static_cast<std::size_t>(hole - begin);
+  return sum_of_squares({all.element, begin, before}) +
+         sum_of_squares({all.element, hole + tied.count, all.count - before - tied.count});
 }
 
 void StepEnd::find_norm(Team& team) {

@@ -1,5 +1,5 @@
-// StepEnd: what ends a step once all ops of the table have run: sums over replicas, the norm of the gradients and their
-// clipping, the update. Where a table has reductions and updates of its own, those are not done again.
+// StepEnd: what ends a step once all ops of the table have run: sums over replicas and over tied stages, the norm of the
+// gradients and their clipping, the update. Where a table has reductions and updates of its own, those are not done again.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,9 @@ class StepEnd {
   StepEnd(const Plan& plan, Workload& workload, const RunOptions& options, Execution& execution,
           std::vector<std::unique_ptr<Device>>& devices);
 
-  /// Errors: gradients are to be clipped, but some are used before all are there.
-  static Result<void> check(const Plan& plan, const RunOptions& options);
+  /// Errors: gradients are to be clipped, or those of tied stages to be added, but some are used before all are there.
+  /// `workload` must be configured.
+  static Result<void> check(const Plan& plan, const Workload& workload, const RunOptions& options);
 
   /// Called by every thread of the team; `d` is the device whose computing is that thread's, if it is one's. False if
   /// the run was stopped.
@@ -31,6 +32,7 @@ class StepEnd {
  private:
   bool sum_replicas(Team& team, DeviceId d);
   bool clip(Team& team, DeviceId d);
+  double squares_of(std::uint32_t s) const;
   void find_norm(Team& team);
   template <class Visit>
   void each_stage(DeviceId d, const Visit& visit) const;
@@ -41,6 +43,7 @@ class StepEnd {
   Execution& execution_;
   std::vector<std::unique_ptr<Device>>& devices_;
   bool has_sums_ = false;
+  const std::vector<std::vector<StageId>> tied_;
   // By stage, of those whose first device is here; 0 of others.
   std::vector<double> squares_;
   double norm_ = 0;

@@ -31,6 +31,8 @@ Result<void> Steps::resume() {
   if (!options_.resumes) return {};
   const Result<std::uint64_t> done = read_checkpoint(options_.checkpoints, options_.what, plan_.model, workload_);
   if (!done) return done.failure();
+  if (options_.ranks != nullptr)
+    if (Result<void> alike = agree_on_checkpoint(*options_.ranks, done.value()); !alike) return alike;
   if (done.value() >= options_.steps)
     return Failure{"the checkpoint in " + options_.checkpoints + " has done " + std::to_string(done.value()) +
                    " steps, and --steps is " + std::to_string(options_.steps)};
@@ -40,8 +42,9 @@ Result<void> Steps::resume() {
 
 void Steps::watch() {
   if (team_.stopped()) return;
-  if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed)) {
+  if (const int signal = caught_signal(); signal != 0 && options_.checkpoint_every == 0) {
     report_.interrupted = true;
+    report_.signal = signal;
     team_.stop();
   } else if (options_.ranks != nullptr && options_.ranks->control.is_aborted()) {
     team_.fail(options_.ranks->control.cause());
@@ -63,8 +66,9 @@ void Steps::finish(std::uint64_t step, Timeline* timeline, Ticks makespan_ns, do
   report.loss = workload_.loss();
   report.makespan_ns = makespan_ns;
   report.gradient_norm = gradient_norm;
+  int signal = caught_signal();
   if (options_.ranks != nullptr) {
-    const Result<void> shared = share_step(*options_.ranks, program_, report.loss, report.makespan_ns, timeline);
+    const Result<void> shared = share_step(*options_.ranks, program_, report.loss, signal, report.makespan_ns, timeline);
     if (!shared) return team_.fail(shared.failure().message);
   }
   report.seconds = static_cast<double>(now_ns() - began_) * 1e-9;
@@ -80,10 +84,15 @@ void Steps::finish(std::uint64_t step, Timeline* timeline, Ticks makespan_ns, do
   if (!std::isfinite(report.loss))
     return team_.fail("the loss of step " + std::to_string(step + 1) + " is not finite; try a lower learning rate");
   if (options_.checkpoint_every == 0) return;
-  if ((step + 1) % options_.checkpoint_every != 0 && step + 1 != options_.steps) return;
+  const bool is_last = step + 1 == options_.steps;
+  if ((step + 1) % options_.checkpoint_every != 0 && !is_last && signal == 0) return;
   const Result<void> written =
       write_checkpoint(options_.checkpoints, step + 1, options_.what, plan_.model, workload_, options_.ranks);
-  if (!written) team_.fail(written.failure().message);
+  if (!written) return team_.fail(written.failure().message);
+  if (signal == 0 || is_last) return;
+  ends_ = true;
+  report_.interrupted = true;
+  report_.signal = signal;
 }
 
 RunReport Steps::report() {

@@ -26,8 +26,11 @@ class Steps {
   Result<void> resume();
   /// The first step that is due.
   std::uint64_t first() const { return report_.resumed_at; }
+  /// Whether `step` still is, once the one before has ended.
+  bool is_due(std::uint64_t step) const { return step < options_.steps && !ends_; }
 
-  /// While the team runs: ends it when the run is interrupted, or another rank has failed.
+  /// While the team runs: ends it when the run is interrupted, or another rank has failed. Where checkpoints are written
+  /// an interrupt waits for the end of the step, of which all ranks learn.
   void watch();
 
   // Of the team one at a time, while all others wait; what fails ends the team.
@@ -46,6 +49,8 @@ class Steps {
   RunReport report();
 
  private:
+  int caught_signal() const { return options_.interrupt ? options_.interrupt() : 0; }
+
   const Program& program_;
   const Plan& plan_;
   Workload& workload_;
@@ -57,6 +62,8 @@ class Steps {
   Ticks began_ = 0;
   Ticks origin_ = 0;
   Ticks longest_;
+  // The last step was the last one, by an interrupt.
+  bool ends_ = false;
 };
 
 }  // namespace stave

@@ -49,16 +49,20 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->check(between(1e-12, kMostLearningRate))
       ->type_name("X")
       ->capture_default_str();
-  command.add_option("--warmup", model.warmup, "steps in which the learning rate rises; 0: a tenth of all")
+  command.add_option("--warmup", model.warmup, "steps in which the learning rate rises; 0: a tenth of --decay")
       ->check(between(0, kStepsBounds.most))
       ->type_name("N");
+  command.add_option("--decay", model.decay, "the step at which the learning rate has fallen to a tenth, where\nit stays; 0: the last")
+      ->check(between(0, kStepsBounds.most))
+      ->type_name("N");
+  command.add_flag("--tied", model.tied, "the last stage makes its logits with the embedding of the first:\none matrix, whose gradients the two add");
   command.add_option("--clip", arguments.clip, "most norm of all gradients together; they are scaled down to it")
       ->check(between(1e-12, 1e12))
       ->type_name("X");
   command.add_option("--replicas", arguments.replicas, "copies of the whole schedule side by side, each with microbatches\nof its own; their gradients are summed")
       ->check(between(1, kMaxReplicas))
       ->type_name("N");
-  command.add_option("--checkpoint", arguments.checkpoint, "a folder for checkpoints; the last two are kept")->type_name("FOLDER");
+  command.add_option("--checkpoint", arguments.checkpoint, "a folder for checkpoints; the last two are kept. An interrupt\nends the run after the step under way, with one")->type_name("FOLDER");
   command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps from one checkpoint to the next; without it one is\nwritten at the end")
       ->check(between(1, kStepsBounds.most))
       ->type_name("N");

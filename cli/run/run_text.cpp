@@ -10,6 +10,7 @@
 #include "compiler/verify.h"
 #include "executor/clock.h"
 #include "executor/plan.h"
+#include "executor/stage/frozen_time.h"
 #include "scheduler/analysis.h"
 #include "scheduler/overlap.h"
 #include "scheduler/simulate.h"
@@ -90,8 +91,9 @@ void RunText::deadlock(const Deadlock& deadlock) {
 void RunText::heading() {
   std::string result = title_of(*built_.schedule) + "\n";
   if (arguments_.trains()) {
-    result += fmt::format("model     transformer, {} parameters in {} stage{}, {} tokens a step\n", model_.parameters(),
-                          built_.schedule->stages, built_.schedule->stages == 1 ? "" : "s", model_.workload().tokens_per_step());
+    result += fmt::format("model     transformer, {} parameters in {} stage{}{}, {} tokens a step\n", model_.parameters(),
+                          built_.schedule->stages, built_.schedule->stages == 1 ? "" : "s",
+                          arguments_.model.tied ? ", embedding tied" : "", model_.workload().tokens_per_step());
     result += fmt::format("data      {}: {} bytes, entropy of the single bytes {:.3f} nats\n", model_.data(), model_.corpus()->size(),
                           model_.corpus()->byte_entropy());
   } else {
@@ -152,6 +154,9 @@ void RunText::close(const RunReport& report) {
                       entropy));
     say("\n");
   }
+  if (report.interrupted && !arguments_.checkpoint.empty())
+    say(fmt::format("interrupted after step {}; its checkpoint is in {}\n", report.resumed_at + losses.size(),
+                    printable(arguments_.checkpoint)));
   if (model_.comparison()) say(comparison_text());
   if (!report.declared.empty() && !arguments_.sleeps())
     say(fmt::format(
@@ -160,6 +165,21 @@ void RunText::close(const RunReport& report) {
   if (losses.empty() || built_.program->order.empty()) return;
   say(unit_text(report));
   compare(report);
+  say(frozen_text(report));
+}
+
+/// What freezing took off the W of each stage; empty if nothing is frozen.
+std::string RunText::frozen_text(const RunReport& report) const {
+  if (model_.transformer() == nullptr) return "";
+  std::string result;
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  for (const FrozenTime& each : frozen_times(model_.program(), report.shortest_ns, *model_.transformer()))
+    result += fmt::format("stage {:<5} {:>11} {:>11} {:>11} {:>11} {:>11}\n", each.stage.value,
+                          fmt::format("{} of {}", each.frozen, each.ops), percent(each.asked), percent(each.groups),
+                          percent(each.work), each.measured ? percent(*each.measured) : "-");
+  if (result.empty()) return "";
+  return fmt::format("\nfrozen      {:>11} {:>11} {:>11} {:>11} {:>11}\n", "microbatch", "asked for", "by groups",
+                     "of W's work", "of its time") + result;
 }
 
 /// What a unit would have to be for waits and messages to be as long beside the computing as the schedule has them;
@@ -256,6 +276,18 @@ void RunText::close_json(const RunReport& report, double last_five) {
     if (!arguments_.sleeps())
       result["predicted_from_own_times"] =
           timeline_json(simulate(*built_.program, own_lengths(*built_.program, report.timeline, costs_ns_)));
+  }
+  if (const Transformer* transformer = model_.transformer(); transformer != nullptr && !report.losses.empty()) {
+    Json frozen = Json::array();
+    for (const FrozenTime& each : frozen_times(model_.program(), report.shortest_ns, *transformer))
+      frozen.push_back({{"stage", each.stage.value},
+                        {"ops", each.ops},
+                        {"frozen", each.frozen},
+                        {"asked", each.asked},
+                        {"groups", each.groups},
+                        {"work", each.work},
+                        {"time", each.measured ? Json(*each.measured) : Json()}});
+    if (!frozen.empty()) result["frozen"] = frozen;
   }
   result["interrupted"] = report.interrupted;
   show(result.dump(2) + "\n");

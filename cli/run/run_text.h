@@ -35,6 +35,7 @@ class RunText {
 
   std::string comparison_text() const;
   std::string unit_text(const RunReport& report) const;
+  std::string frozen_text(const RunReport& report) const;
   void compare(const RunReport& report);
   void close_json(const RunReport& report, double last_five);
   Json timeline_json(const Timeline& timeline) const;

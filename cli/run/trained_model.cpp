@@ -37,7 +37,12 @@ std::vector<std::string> own_docs() {
 
 FreezeRatios TrainedModel::freeze() const {
   FreezeRatios result;
-  for (const Rational& ratio : built_.schedule->costs.freeze) result.ratio.push_back(ratio.to_double());
+  const std::vector<Rational>& all = built_.schedule->costs.freeze;
+  const std::size_t microbatches = all.size() / std::max(1u, built_.schedule->stages);
+  // The microbatches of every replica are frozen alike.
+  for (std::uint32_t s = 0; s < built_.schedule->stages && !all.empty(); ++s)
+    for (std::uint32_t copy = 0; copy < arguments_.replicas; ++copy)
+      for (std::size_t m = 0; m < microbatches; ++m) result.ratio.push_back(all[s * microbatches + m].to_double());
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include "executor/run.h"
 #include "executor/stage/freeze.h"
 #include "executor/stage/stage.h"
+#include "executor/stage/transformer.h"
 
 namespace stave {
 
@@ -35,7 +36,9 @@ class TrainedModel {
   Workload& workload() const { return *workload_; }
   /// Empty if the ops are sleeps.
   const std::optional<Partition>& partition() const { return partition_; }
-  /// Null but of the transformer.
+  const Program& program() const { return *program_; }
+  /// Null but of the transformer, and so is the next.
+  const Transformer* transformer() const { return dynamic_cast<const Transformer*>(workload_.get()); }
   const Corpus* corpus() const { return corpus_.get(); }
   /// As the heading shows it.
   const std::string& data() const { return data_; }

@@ -142,6 +142,12 @@ static int weight_gradient(const struct stave_stage_call* call) {
   return 0;
 }
 
+/* Where it pays, one pass over the data; here one after the other. */
+static int backward(const struct stave_stage_call* call, const void* gradient, void* output) {
+  const int failed = input_gradient(call, gradient, output);
+  return failed != 0 ? failed : weight_gradient(call);
+}
+
 static int optimizer(const struct stave_stage_call* call, float* to) {
   const struct mlp* mlp = call->self;
   uint64_t i;
@@ -164,6 +170,7 @@ const struct stave_stage_table* stave_stage(void) {
       .optimizer = optimizer,
       .destroy = destroy,
       .message = last_message,
+      .backward = backward,
   };
   return &table;
 }

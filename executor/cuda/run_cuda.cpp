@@ -146,7 +146,7 @@ class Session {
     CudaRank& rank = *ranks_[member];
     try {
       rank.connect(ids_);
-      for (std::uint64_t step = steps_.first(); step < options_.steps; ++step) {
+      for (std::uint64_t step = steps_.first(); steps_.is_due(step); ++step) {
         rank.begin_step(step);
         const auto begin = [&] {
           steps_.begin();

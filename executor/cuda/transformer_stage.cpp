@@ -24,11 +24,7 @@ CudaTransformerStage::CudaTransformerStage(const ModelConfig& config, StageLayou
                                            std::shared_ptr<const Corpus> corpus, std::uint32_t versions,
                                            std::vector<FrozenGroups> frozen, const CudaLane& lane,
                                            std::shared_ptr<CudaMatmul> matmul)
-    : config_(config),
-      layout_(std::move(layout)),
-      spans_(std::move(spans)),
-      corpus_(std::move(corpus)),
-      frozen_(std::move(frozen)),
+    : LanguageStage(config, std::move(layout), std::move(spans), std::move(corpus), std::move(frozen)),
       stream_(lane.stream),
       matmul_(std::move(matmul)),
       gradients_(layout_.floats * sizeof(float)),
@@ -82,8 +78,7 @@ void CudaTransformerStage::set(void* to, int value, std::size_t bytes) const {
 }
 
 void CudaTransformerStage::begin_step(std::uint64_t step) {
-  set(gradients_.data(), 0, gradients_.size());
-  used_ = false;
+  start_over();
   if (losses_.size() != 0) std::memset(losses_.data(), 0, losses_.size());
   const std::size_t length = config_.sequence + std::size_t{1};
   std::byte* to = host_texts_.data();
@@ -108,22 +103,7 @@ void CudaTransformerStage::warm_up() {
   cuda::copy_rows(scratch_.floats(), 1, scratch_.floats(), 1, 0, 1, stream_);
 }
 
-void CudaTransformerStage::begin_update() {
-  if (used_) set(gradients_.data(), 0, gradients_.size());
-  used_ = false;
-}
-
-void CudaTransformerStage::find_earlier(const Part& part) {
-  earlier_.clear();
-  for (std::uint32_t q = 0; q < part.slice; ++q)
-    earlier_.push_back({layout_.shape(spans_->at(part.microbatch, q)), reinterpret_cast<float*>(part.stashes[q])});
-}
-
-// Goes on to the next block of the earlier slices, or back to the one before.
-void CudaTransformerStage::move_earlier(std::ptrdiff_t blocks) {
-  for (EarlierSlice& each : earlier_)
-    each.stash += blocks * static_cast<std::ptrdiff_t>(block_stash_floats(each.shape));
-}
+void CudaTransformerStage::clear_gradients() { set(gradients_.data(), 0, gradients_.size()); }
 
 // The output is left in the scratch.
 void CudaTransformerStage::run_blocks(const Part& part, bool again, const std::byte* input) {
@@ -139,7 +119,7 @@ void CudaTransformerStage::run_blocks(const Part& part, bool again, const std::b
   const std::size_t block_floats = block_stash_floats(s);
   find_earlier(part);
   for (std::size_t b = 0; b < layout_.blocks.size(); ++b) {
-    block(s, b).forward(values(part), earlier_, again, x, kept + b * block_floats);
+    block(s, b).forward(values(part), earlier(), again, x, kept + b * block_floats);
     move_earlier(1);
   }
 }
@@ -204,13 +184,13 @@ void CudaTransformerStage::recompute(const Part& part) {
 void CudaTransformerStage::input_gradient(const Part& part, const std::byte* gradient, std::byte* output) {
   const BlockShape s = shape(part);
   const std::size_t bytes = s.tokens() * s.width * sizeof(float);
-  const FrozenGroups& frozen = frozen_[part.microbatch];
+  const FrozenGroups& groups = frozen(part);
   float* kept = reinterpret_cast<float*>(part.stash());
   const StageEnds ends(layout_, s, kept);
   const Scratch scratch(s, scratch_.floats());
   float* g = scratch.x;
   if (part.ends) {
-    loss_input_gradient(part, ends, frozen.all);
+    loss_input_gradient(part, ends, groups.all);
   } else {
     copy(g, gradient, bytes);
   }
@@ -219,7 +199,7 @@ void CudaTransformerStage::input_gradient(const Part& part, const std::byte* gra
   move_earlier(static_cast<std::ptrdiff_t>(layout_.blocks.size()));
   for (std::size_t b = layout_.blocks.size(); b-- > 0;) {
     move_earlier(-1);
-    block(s, b).input_gradient(values(part), earlier_, frozen.blocks[b], g, kept + b * block_floats, scratch.block);
+    block(s, b).input_gradient(values(part), earlier(), groups.blocks[b], g, kept + b * block_floats, scratch.block);
   }
   if (part.begins) copy(ends.d_embedded, g, bytes);
   if (output != nullptr) copy(output, g, bytes);
@@ -229,13 +209,13 @@ void CudaTransformerStage::weight_gradient(const Part& part) {
   const BlockShape s = shape(part);
   const std::size_t d = s.width;
   begin_update();
-  const FrozenGroups& frozen = frozen_[part.microbatch];
+  const FrozenGroups& groups = frozen(part);
   float* kept = reinterpret_cast<float*>(part.stash());
   float* gradients = gradients_.floats();
   const std::size_t block_floats = block_stash_floats(s);
   for (std::size_t b = 0; b < layout_.blocks.size(); ++b)
-    block(s, b).weight_gradient(frozen.blocks[b], gradients, kept + b * block_floats);
-  if (frozen.all) return;
+    block(s, b).weight_gradient(groups.blocks[b], gradients, kept + b * block_floats);
+  if (groups.all) return;
   const StageEnds ends(layout_, s, kept);
   if (part.ends) {
     matmul_->run(plans(s).head.weight_gradient, ends.in, ends.d_logits, nullptr, gradients + layout_.head.offset,
@@ -254,7 +234,7 @@ void CudaTransformerStage::optimizer_step(std::uint32_t from, std::uint32_t to) 
   cuda::advance(scalars(), stream_);
   cuda::adam(values_[to].floats(), gradients_.floats(), first_moments_.floats(), second_moments_.floats(),
              layout_.floats, scalars(), stream_);
-  used_ = true;
+  note_used();
 }
 
 // A copy, so that a captured step finds its versions where they were.

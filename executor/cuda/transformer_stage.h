@@ -7,9 +7,7 @@
 #include "executor/cuda/block.h"
 #include "executor/cuda/lane.h"
 #include "executor/cuda/memory.h"
-#include "executor/data.h"
 #include "executor/stage/language_stage.h"
-#include "executor/stage/stage_layout.h"
 
 namespace stave {
 
@@ -60,7 +58,6 @@ class CudaTransformerStage : public LanguageStage {
   };
 
   const float* values(const Part& part) const { return values_[part.weights].floats(); }
-  BlockShape shape(const Part& part) const { return layout_.shape(spans_->at(part.microbatch, part.slice)); }
   const Plans& plans(const BlockShape& shape) const;
   CudaBlock block(const BlockShape& shape, std::size_t b) const;
   cuda::AdamScalars* scalars() const { return reinterpret_cast<cuda::AdamScalars*>(scalars_.data()); }
@@ -68,18 +65,11 @@ class CudaTransformerStage : public LanguageStage {
   cuda::Text text(const Part& part, std::size_t from) const;
   void copy(void* to, const void* from, std::size_t bytes) const;
   void set(void* to, int value, std::size_t bytes) const;
-  void begin_update();
+  void clear_gradients() override;
   void run_blocks(const Part& part, bool again, const std::byte* input);
   void loss_forward(const Part& part, const StageEnds& ends, double* loss) const;
   void loss_input_gradient(const Part& part, const StageEnds& ends, bool frozen) const;
-  void find_earlier(const Part& part);
-  void move_earlier(std::ptrdiff_t blocks);
 
-  ModelConfig config_;
-  StageLayout layout_;
-  std::shared_ptr<const TokenSpans> spans_;
-  std::shared_ptr<const Corpus> corpus_;
-  std::vector<FrozenGroups> frozen_;
   cudaStream_t stream_;
   std::shared_ptr<CudaMatmul> matmul_;
   // By length, for the few that there are.
@@ -99,10 +89,6 @@ class CudaTransformerStage : public LanguageStage {
   PinnedBytes learning_rate_;
   // Sums over the tokens of a part, double; empty unless routes end here.
   PinnedBytes losses_;
-  // Of the part under way: the slices before it, as a block sees them.
-  std::vector<EarlierSlice> earlier_;
-  // An update has used the gradients, and none has been added since.
-  bool used_ = false;
 };
 
 }  // namespace stave

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/check.h"
 #include "core/program_file.h"
 #include "executor/clock.h"
+#include "executor/first_difference.h"
 #ifdef STAVE_WITH_GLOO
 #include "executor/transport/gloo.h"
 #endif
@@ -30,14 +32,25 @@ namespace {
 // What fails on one rank often fails because of another, which is found out only a little later.
 constexpr Ticks kCauseNs = 4'000'000'000;
 
-Result<void> compare(Control& control, std::uint64_t hash) {
+// The texts themselves are told only if they differ.
+Result<void> compare(Control& control, const std::string& what) {
+  const std::uint64_t hash = hash_of(what);
   Result<std::vector<std::string>> all = control.gather(std::string(reinterpret_cast<const char*>(&hash), sizeof(hash)));
   if (!all) return all.failure();
-  for (std::uint32_t r = 1; r < all->size(); ++r)
-    if ((*all)[r] != all->front())
-      return Failure{"rank " + std::to_string(r) + " runs something else than rank 0: another schedule, other options "
-                     "or another build"};
-  return {};
+  const auto other = std::ranges::find_if(*all, [&](const std::string& each) { return each != all->front(); });
+  if (other == all->end()) return {};
+  const auto r = static_cast<std::size_t>(other - all->begin());
+  Result<std::vector<std::string>> texts = control.gather(what);
+  if (!texts) return texts.failure();
+  return Failure{"rank " + std::to_string(r) + " runs something else than rank 0: " +
+                 first_difference((*texts)[r], texts->front(), "rank 0")};
+}
+
+// What all ranks fail of alike names its rank itself.
+bool names_a_rank(const std::string& cause) {
+  std::size_t rank = 0;
+  int length = 0;
+  return std::sscanf(cause.c_str(), "rank %zu: %n", &rank, &length) == 1 && length > 0;
 }
 
 #ifdef STAVE_WITH_MPI
@@ -105,7 +118,7 @@ Result<void> JoinedRank::come_together([[maybe_unused]] TransportKind transport,
   Result<std::unique_ptr<Control>> control = Control::join(*place);
   if (!control) return control.failure();
   control_ = std::move(*control);
-  if (Result<void> same = compare(*control_, hash_of(what)); !same) return same;
+  if (Result<void> same = compare(*control_, what); !same) return same;
 #ifdef STAVE_WITH_GLOO
   if (transport == TransportKind::Gloo) {
     Result<std::unique_ptr<Transport>> gloo = connect_gloo(*control_, control_->address());
@@ -132,7 +145,8 @@ std::string JoinedRank::fail(const std::string& cause) {
       });
   while (is_of_another && !control_->is_aborted() && now_ns() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  if (!control_->is_aborted()) control_->abort("rank " + std::to_string(control_->rank()) + ": " + cause);
+  if (!control_->is_aborted())
+    control_->abort(names_a_rank(cause) ? cause : "rank " + std::to_string(control_->rank()) + ": " + cause);
   return control_->cause();
 }
 

@@ -39,7 +39,7 @@ Result<Ticks> common_origin(const Ranks& ranks) {
   return origin + ranks.control.clock_offset_ns();
 }
 
-Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Ticks& makespan_ns,
+Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, int& signal, Ticks& makespan_ns,
                         Timeline* timeline) {
   std::vector<DeviceId> device(program.table.size());
   for (std::uint32_t d = 0; d < program.table.devices(); ++d)
@@ -53,6 +53,7 @@ Result<void> share_step(const Ranks& ranks, const Program& program, double& loss
   const std::uint32_t nodes = timeline == nullptr ? 0 : program.nodes();
   std::string mine;
   put(mine, loss);
+  put(mine, signal);
   put(mine, makespan_ns);
   for (std::uint32_t n = 0; n < nodes; ++n) {
     const auto [begins, ends] = ranks_of(n);
@@ -63,11 +64,14 @@ Result<void> share_step(const Ranks& ranks, const Program& program, double& loss
   if (!all) return all.failure();
   std::vector<std::string_view> blobs(all->begin(), all->end());
   loss = 0;
+  signal = 0;
   for (std::uint32_t r = 0; r < blobs.size(); ++r) {
     double each = 0;
+    int caught = 0;
     Ticks longest = 0;
-    if (!take(blobs[r], each) || !take(blobs[r], longest)) return misfit(r);
+    if (!take(blobs[r], each) || !take(blobs[r], caught) || !take(blobs[r], longest)) return misfit(r);
     loss += each;
+    if (signal == 0) signal = caught;
     makespan_ns = std::max(makespan_ns, longest);
   }
   for (std::uint32_t n = 0; n < nodes; ++n) {
@@ -77,6 +81,23 @@ Result<void> share_step(const Ranks& ranks, const Program& program, double& loss
     if (!take(blobs[ends], timeline->start[n]) || !take(blobs[ends], timeline->end[n])) return misfit(ends);
     timeline->start[n] = std::max(timeline->start[n], sent);
     timeline->end[n] = std::max(timeline->end[n], timeline->start[n]);
+  }
+  return {};
+}
+
+Result<void> agree_on_checkpoint(const Ranks& ranks, std::uint64_t done) {
+  std::string mine;
+  put(mine, done);
+  Result<std::vector<std::string>> all = ranks.control.gather(mine);
+  if (!all) return all.failure();
+  for (std::uint32_t r = 0; r < all->size(); ++r) {
+    std::string_view blob = (*all)[r];
+    std::uint64_t each = 0;
+    if (!take(blob, each)) return misfit(r);
+    if (each != done)
+      return Failure{"rank " + std::to_string(r) + " finds the checkpoint of step " + std::to_string(each) + ", rank " +
+                     std::to_string(ranks.rank()) + " that of step " + std::to_string(done) +
+                     ": their folder must be one that all hosts share"};
   }
   return {};
 }

@@ -32,11 +32,15 @@ struct Ranks {
 /// Errors: a rank that failed or is gone.
 Result<Ticks> common_origin(const Ranks& ranks);
 
-/// After a step: `loss` becomes the sum of all ranks' losses, added in their order, `makespan_ns` the greatest, and
-/// `timeline`, which all have or none (null), gets the times of what ran elsewhere: a message begins when both its ends may,
-/// and ends when it is received. Errors: a rank that failed or is gone.
-Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, Ticks& makespan_ns,
+/// After a step: `loss` becomes the sum of all ranks' losses, added in their order, `signal` the first rank's that is not
+/// 0, `makespan_ns` the greatest, and `timeline`, which all have or none (null), gets the times of what ran elsewhere: a
+/// message begins when both its ends may, and ends when it is received. Errors: a rank that failed or is gone.
+Result<void> share_step(const Ranks& ranks, const Program& program, double& loss, int& signal, Ticks& makespan_ns,
                         Timeline* timeline);
+
+/// How many steps the checkpoint has done from which all ranks go on, of which each has found one. Errors: ranks that
+/// found different ones; a rank that failed or is gone.
+Result<void> agree_on_checkpoint(const Ranks& ranks, std::uint64_t done);
 
 /// `values` become the sums over all ranks, each added in their order. Errors: a rank that failed or is gone.
 Result<void> share_sum(const Ranks& ranks, std::vector<double>& values);

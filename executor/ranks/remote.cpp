@@ -1,6 +1,7 @@
 #include "executor/ranks/remote.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "executor/gradients.h"
 
@@ -8,17 +9,15 @@ namespace stave {
 
 namespace {
 
-std::size_t bytes_of(const GradientView& view) {
-  return view.count * (view.element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t));
-}
-
 std::size_t largest_sum(const Plan& plan, Workload& workload, const Ranks& ranks) {
   std::size_t most = 0;
   for (std::uint32_t s = 0; s < plan.model.stages; ++s) {
     const std::vector<DeviceId>& devices = plan.model.devices[StageId(s)];
-    if (devices.size() < 2) continue;
-    for (std::uint32_t r = 0; r < devices.size(); ++r)
-      if (ranks.has(devices[r])) most = std::max(most, bytes_of(workload.stage(StageId(s), r)->gradients()));
+    for (std::uint32_t r = 0; r < devices.size(); ++r) {
+      if (!ranks.has(devices[r])) continue;
+      Stage& stage = *workload.stage(StageId(s), r);
+      most = std::max(most, bytes_of(devices.size() > 1 ? stage.gradients() : stage.tied_gradients()));
+    }
   }
   return most;
 }
@@ -100,42 +99,87 @@ Channel Remote::reductions_from(DeviceId source, DeviceId target) const {
   return {edges + source.value * devices + target.value, ranks_.rank_of(ranks_.has(source) ? target : source)};
 }
 
+std::string Remote::send_gradients(DeviceId from, DeviceId to, std::uint64_t step, Ticks ready,
+                                   const GradientView& gradients) {
+  const Channel channel = reductions_from(from, to);
+  MessageHeader sent = header(step, channel.number, ready);
+  sent.bytes = bytes_of(gradients);
+  return ranks_.transport->send(channel, sent, {static_cast<std::byte*>(gradients.data), bytes_of(gradients)});
+}
+
+std::string Remote::receive_gradients(DeviceId from, DeviceId to, std::uint64_t step, Ticks& ready,
+                                      std::span<std::byte> into) {
+  const Channel channel = reductions_from(from, to);
+  MessageHeader due = header(step, channel.number, 0);
+  due.bytes = into.size();
+  MessageHeader found;
+  std::string error = ranks_.transport->receive(channel, found, into);
+  if (error.empty()) error = check(found, due);
+  ready = std::max(ready, found.ready);
+  return error;
+}
+
 std::string Remote::reduce(StageId s, std::uint64_t step, Ticks& ready) {
   const std::vector<DeviceId>& devices = plan_.model.devices[s];
   std::uint32_t mine = 0;
   while (!ranks_.has(devices[mine])) ++mine;
-  Stage& stage = *workload_.stage(s, mine);
-  const GradientView gradients = stage.gradients();
+  const GradientView gradients = workload_.stage(s, mine)->gradients();
   const std::size_t bytes = bytes_of(gradients);
-  const std::span<std::byte> data(static_cast<std::byte*>(gradients.data), bytes);
-  const auto send = [&](DeviceId to) {
-    const Channel channel = reductions_from(devices[mine], to);
-    MessageHeader sent = header(step, channel.number, ready);
-    sent.bytes = bytes;
-    return ranks_.transport->send(channel, sent, data);
-  };
-  const auto receive = [&](DeviceId from, std::span<std::byte> into) {
-    const Channel channel = reductions_from(from, devices[mine]);
-    MessageHeader due = header(step, channel.number, 0);
-    due.bytes = bytes;
-    MessageHeader found;
-    std::string error = ranks_.transport->receive(channel, found, into);
-    if (error.empty()) error = check(found, due);
-    ready = std::max(ready, found.ready);
-    return error;
-  };
   if (mine != 0) {
-    if (std::string error = send(devices[0]); !error.empty()) return error;
-    return receive(devices[0], data);
+    if (std::string error = send_gradients(devices[mine], devices[0], step, ready, gradients); !error.empty())
+      return error;
+    return receive_gradients(devices[0], devices[mine], step, ready, {static_cast<std::byte*>(gradients.data), bytes});
   }
+  GradientView arrived = gradients;
+  arrived.data = arrived_.data();
   for (DeviceId other : std::span(devices).subspan(1)) {
-    if (std::string error = receive(other, {arrived_.data(), bytes}); !error.empty()) return error;
-    GradientView arrived = gradients;
-    arrived.data = arrived_.data();
+    if (std::string error = receive_gradients(other, devices[0], step, ready, {arrived_.data(), bytes}); !error.empty())
+      return error;
     add_gradients(gradients, arrived);
   }
   for (DeviceId other : std::span(devices).subspan(1))
-    if (std::string error = send(other); !error.empty()) return error;
+    if (std::string error = send_gradients(devices[0], other, step, ready, gradients); !error.empty()) return error;
+  return "";
+}
+
+std::string Remote::reduce_tied(std::span<const StageId> group, std::uint64_t step) {
+  std::vector<GradientView> mine;
+  std::vector<DeviceId> takers;
+  const DeviceId first = plan_.model.devices[group.front()].front();
+  for (StageId s : group)
+    for (std::uint32_t r = 0; r < plan_.model.devices[s].size(); ++r) {
+      const DeviceId d = plan_.model.devices[s][r];
+      if (Stage* stage = workload_.stage(s, r)) mine.push_back(stage->tied_gradients());
+      if (d != first && std::ranges::find(takers, d) == takers.end()) takers.push_back(d);
+    }
+  if (mine.empty()) return "";
+  Ticks ready = 0;
+  const std::size_t bytes = bytes_of(mine.front());
+  GradientView arrived = mine.front();
+  arrived.data = arrived_.data();
+  for (StageId s : group.subspan(1)) {
+    const DeviceId from = plan_.model.devices[s].front();
+    std::string error;
+    if (from == first) {
+      if (ranks_.has(first)) add_gradients(mine.front(), workload_.stage(s)->tied_gradients());
+    } else if (ranks_.has(from)) {
+      error = send_gradients(from, first, step, ready, workload_.stage(s)->tied_gradients());
+    } else if (ranks_.has(first)) {
+      error = receive_gradients(from, first, step, ready, {arrived_.data(), bytes});
+      if (error.empty()) add_gradients(mine.front(), arrived);
+    }
+    if (!error.empty()) return error;
+  }
+  for (DeviceId to : takers) {
+    std::string error;
+    if (ranks_.has(first)) {
+      error = send_gradients(first, to, step, ready, mine.front());
+    } else if (ranks_.has(to)) {
+      error = receive_gradients(first, to, step, ready, {static_cast<std::byte*>(mine.front().data), bytes});
+    }
+    if (!error.empty()) return error;
+  }
+  for (const GradientView& each : std::span(mine).subspan(1)) std::memcpy(each.data, mine.front().data, bytes);
   return "";
 }
 

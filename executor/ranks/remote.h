@@ -1,9 +1,10 @@
-// Remote: the two halves of a message between processes, and the sum of gradients whose replicas lie in several.
+// Remote: the two halves of a message between processes, and the sums of gradients that lie in several.
 // When they are due is the walker's business, as with messages in one process.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,16 @@ class Remote {
   /// have the sum after it. Called in every process that has one, for the same stages in one order. `ready` becomes
   /// the latest of all. Empty, or what was wrong.
   std::string reduce(StageId s, std::uint64_t step, Ticks& ready);
+  /// The same for the tied gradients of a group of stages, whose replicas are alike; all replicas have the sum after it.
+  /// Called in every process, for the same groups in one order.
+  std::string reduce_tied(std::span<const StageId> group, std::uint64_t step);
 
  private:
   MessageHeader header(std::uint64_t step, std::uint32_t channel, Ticks ready) const;
   Channel reductions_from(DeviceId source, DeviceId target) const;
+  std::string send_gradients(DeviceId from, DeviceId to, std::uint64_t step, Ticks ready, const GradientView& gradients);
+  // `ready` becomes the later of itself and of what the sender says.
+  std::string receive_gradients(DeviceId from, DeviceId to, std::uint64_t step, Ticks& ready, std::span<std::byte> into);
   std::string check(const MessageHeader& found, const MessageHeader& due) const;
 
   const Program& program_;
@@ -43,7 +50,7 @@ class Remote {
   std::vector<std::unique_ptr<Device>>& devices_;
   const Ranks& ranks_;
   const std::uint64_t plan_hash_;
-  /// Gradients of another process's replica.
+  /// Gradients of another process's stage.
   AlignedBytes arrived_;
 };
 

@@ -32,7 +32,7 @@ Result<void> validate(const ModelConfig& config) {
 }
 
 double learning_rate_at(const ModelConfig& config, std::uint64_t step) {
-  const double steps = config.steps;
+  const double steps = config.decay > 0 ? config.decay : config.steps;
   const double warmup = config.warmup > 0 ? config.warmup : std::max(1.0, steps / 10);
   const double done = static_cast<double>(step) + 1;
   if (done <= warmup) return config.learning_rate * done / warmup;

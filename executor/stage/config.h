@@ -33,10 +33,13 @@ struct ModelConfig {
   std::uint32_t sequence = 64;
   /// Rows of a microbatch.
   std::uint32_t rows = 2;
-  /// For the schedule of the learning rate: it rises over the first `warmup` steps (0: a tenth of all) and then falls to
-  /// a tenth.
+  /// The logits are made with the embedding of bytes, in place of a matrix of their own.
+  bool tied = false;
   std::uint32_t steps = 150;
+  /// For the schedule of the learning rate: it rises over the first `warmup` steps (0: a tenth of `decay`), then falls,
+  /// at step `decay` (0: the last) to a tenth, where it stays.
   std::uint32_t warmup = 0;
+  std::uint32_t decay = 0;
   double learning_rate = 0.003;
   std::uint64_t seed = 1;
 };

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -23,8 +24,10 @@ constexpr std::size_t kMostMessage = 1000;
 // A loaded library with its table.
 class Library {
  public:
-  Library(std::string path, void* handle, const stave_stage_table& table)
-      : path_(std::move(path)), handle_(handle), table_(table) {}
+  Library(std::string path, void* handle, const stave_stage_table& table) : path_(std::move(path)), handle_(handle) {
+    // One that was compiled with an earlier header ends earlier.
+    std::memcpy(&table_, &table, std::min<std::size_t>(table.size, sizeof(table_)));
+  }
   ~Library() { dlclose(handle_); }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -45,7 +48,7 @@ class Library {
  private:
   std::string path_;
   void* handle_;
-  const stave_stage_table& table_;
+  stave_stage_table table_ = {};
 };
 
 class PluginStage : public Stage {
@@ -91,6 +94,13 @@ class PluginStage : public Stage {
     begin_update();
     const stave_stage_call call = call_of(part);
     library_.check("weight_gradient", library_.table().weight_gradient(&call));
+  }
+
+  void backward(const Part& part, const std::byte* gradient, std::byte* output) override {
+    if (library_.table().backward == nullptr) return Stage::backward(part, gradient, output);
+    begin_update();
+    const stave_stage_call call = call_of(part);
+    library_.check("backward", library_.table().backward(&call, gradient, output));
   }
 
   void optimizer_step(std::uint32_t from, std::uint32_t to) override {
@@ -262,9 +272,8 @@ Result<std::unique_ptr<Workload>> load_stage(const std::string& path, const std:
   if (table->version != STAVE_STAGE_VERSION)
     return refused("it has version " + std::to_string(table->version) + " of the interface, and this program " +
                    std::to_string(STAVE_STAGE_VERSION));
-  if (table->size < sizeof(stave_stage_table))
-    return refused("its table has " + std::to_string(table->size) + " bytes, and must have " +
-                   std::to_string(sizeof(stave_stage_table)));
+  if (constexpr std::size_t kLeast = offsetof(stave_stage_table, backward); table->size < kLeast)
+    return refused("its table has " + std::to_string(table->size) + " bytes, and must have " + std::to_string(kLeast));
   const std::pair<const char*, bool> needed[] = {{"sizes", table->sizes != nullptr},
                                                  {"create", table->create != nullptr},
                                                  {"forward", table->forward != nullptr},

@@ -34,6 +34,10 @@ struct GradientView {
   std::size_t count = 0;
 };
 
+inline std::size_t bytes_of(const GradientView& view) {
+  return view.count * (view.element == Element::Float32 ? sizeof(float) : sizeof(std::uint64_t));
+}
+
 /// What a call is about: a slice of a microbatch at this stage of its route, and what is kept of it there.
 struct Part {
   std::uint32_t microbatch = 0;
@@ -73,6 +77,11 @@ class Stage {
   virtual void input_gradient(const Part& part, const std::byte* gradient, std::byte* output) = 0;
   /// Adds the part's weight gradients to those of the step.
   virtual void weight_gradient(const Part& part) = 0;
+  /// Both at once, with the same results.
+  virtual void backward(const Part& part, const std::byte* gradient, std::byte* output) {
+    input_gradient(part, gradient, output);
+    weight_gradient(part);
+  }
   /// Makes version `to` of the weights from version `from`, which may be the same, by the gradients added since the
   /// last update, or since the step began. These stay readable until the next is added or the next step begins.
   /// Versions are numbered from 0, below Partition::kept of the stage.
@@ -83,6 +92,8 @@ class Stage {
   virtual std::span<std::byte> weights(std::uint32_t version) = 0;
   /// The gradients that the next update will use.
   virtual GradientView gradients() = 0;
+  /// Those of them that belong to a parameter of several stages (Workload::tied); none if there is none.
+  virtual GradientView tied_gradients() { return {}; }
 
   virtual std::vector<ParameterView> parameters() const { return {}; }
   /// What a later run needs to go on as this one would, between two steps: weights, moments, counters.
@@ -103,6 +114,9 @@ class Workload {
   /// The stage's replica on Partition::devices[s][replica]; null if there is none, or none here. Where nothing is
   /// computed (the sleep workload) there never is, and every op lasts its cost.
   virtual Stage* stage(StageId s, std::uint32_t replica = 0) = 0;
+  /// Groups of stages, by rising number, that each hold a copy of one parameter: before the update that ends a step the
+  /// tied gradients of a group are added in this order, and all get the sum. Valid after configure().
+  virtual std::vector<std::vector<StageId>> tied() const { return {}; }
   /// Size of what a message of this name carries for a slice of a microbatch; 0 if the model knows no such data.
   virtual std::size_t payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const = 0;
   /// The greatest of them.

@@ -13,6 +13,8 @@ namespace {
 constexpr double kDeviation = 0.02;
 // Larger, so that what a byte is outweighs at first what the blocks add to it. Found by trial: 150 steps learn more.
 constexpr double kByteDeviation = 0.2;
+// What makes logits too has to be smaller.
+constexpr double kTiedDeviation = 0.05;
 
 }  // namespace
 
@@ -43,8 +45,9 @@ StageLayout::StageLayout(const ModelConfig& config, std::size_t first, std::size
     result.bias = take(name + ".bias", 1, outputs, 0, 0);
     return result;
   };
+  const auto take_bytes = [&] { return take("embedding.bytes", kClasses, d, config.tied ? kTiedDeviation : kByteDeviation, 0); };
   if (is_first) {
-    bytes = take("embedding.bytes", kClasses, d, kByteDeviation, 0);
+    bytes = take_bytes();
     positions = take("embedding.positions", config.sequence, d, kDeviation, 0);
   }
   // What is added to the residual stream starts small, so that its sum over the blocks does not grow with their number.
@@ -62,8 +65,9 @@ StageLayout::StageLayout(const ModelConfig& config, std::size_t first, std::size
   }
   if (is_last) {
     final_norm = norm("final_norm");
-    head = take("head.weight", d, kClasses, kDeviation, 0);
+    head = !config.tied ? take("head.weight", d, kClasses, kDeviation, 0) : is_first ? bytes : take_bytes();
   }
+  if (config.tied && (is_first || is_last)) tied = is_first ? bytes : head;
 }
 
 void StageLayout::fill(std::uint64_t seed, float* values) const {

@@ -37,7 +37,10 @@ struct StageLayout {
   Tensor bytes;
   Tensor positions;
   BlockParameters::Norm final_norm;
+  /// Shape: width x kClasses; of a tied model, where it is the embedding of bytes once more, kClasses x width.
   Tensor head;
+  /// Of a tied model, `bytes` or `head`, which are one where a stage is first and last; else nothing.
+  Tensor tied;
   std::vector<Named> tensors;
   /// Length of the arena, each tensor beginning on a cache line.
   std::size_t floats = 0;

@@ -94,6 +94,8 @@ struct stave_stage_table {
   void (*destroy)(void* self);
   /* Of the last call that failed on this thread; in memory of the library's own. */
   const char* (*message)(void);
+  /* Input gradient and weight gradient at once, with the same bits, for schedules with B. A table may end before it. */
+  int (*backward)(const struct stave_stage_call* call, const void* gradient, void* output);
 };
 
 /* The one symbol that the library exports. */

@@ -1,6 +1,7 @@
 #include "executor/stage/transformer.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "executor/cpu/matmul.h"
@@ -61,7 +62,7 @@ void Transformer::make_stages(const Make& make) {
     std::vector<FrozenGroups> frozen;
     for (std::uint32_t m = 0; m < partition_.microbatches; ++m)
       frozen.push_back(
-          freeze_groups(freeze_.at(s, m, partition_.microbatches), first_block_[s + 1] - first_block_[s]));
+          freeze_groups(freeze_.at(s, m, partition_.microbatches), blocks_of(StageId(s))));
     for (DeviceId d : partition_.devices[StageId(s)])
       made_[s].push_back(partition_.is_here(d) ? make(StageId(s), d, frozen) : nullptr);
   }
@@ -110,6 +111,23 @@ std::size_t Transformer::scratch_bytes(const StageLayout& of) const {
 
 Stage* Transformer::stage(StageId s, std::uint32_t replica) {
   return replica < made_[s.value].size() ? made_[s.value][replica].get() : nullptr;
+}
+
+// Of each model of those that are trained side by side, the stages where its routes begin and end.
+std::vector<std::vector<StageId>> Transformer::tied() const {
+  std::map<StageId, StageId> model;
+  for (const std::vector<StageId>& route : config_.tied ? partition_.routes : decltype(partition_.routes)()) {
+    const StageId first = model.try_emplace(route.front(), route.front()).first->second;
+    const StageId last = model.try_emplace(route.back(), route.back()).first->second;
+    for (auto& [s, name] : model)
+      if (name == last) name = first;
+  }
+  std::map<StageId, std::vector<StageId>> groups;
+  for (const auto& [s, name] : model) groups[name].push_back(s);
+  std::vector<std::vector<StageId>> result;
+  for (auto& [name, stages] : groups)
+    if (stages.size() > 1) result.push_back(std::move(stages));
+  return result;
 }
 
 std::size_t Transformer::value_bytes(const TokenSpan& span) const {
@@ -161,12 +179,23 @@ double Transformer::loss() const {
 std::uint64_t Transformer::parameters() const {
   std::uint64_t sum = 0;
   for (std::uint32_t s = 0; s < partition_.stages; ++s) sum += layout(StageId(s)).parameters();
+  for (const std::vector<StageId>& group : tied()) sum -= (group.size() - 1) * kClasses * config_.width;
   return sum;
 }
 
-double Transformer::frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const {
-  const std::size_t blocks = first_block_[stage + 1] - first_block_[stage];
-  return freeze_groups(freeze_.at(stage, microbatch, partition_.microbatches), blocks).ratio;
+double Transformer::weight_work(StageId s) const {
+  const double d = config_.width;
+  return kBlockParts * d * d * static_cast<double>(blocks_of(s)) + (partition_.ends_some(s) ? kClasses * d : 0);
+}
+
+Transformer::Frozen Transformer::frozen(StageId s, std::uint32_t microbatch) const {
+  const double d = config_.width;
+  Frozen result;
+  result.asked = freeze_.at(s.value, microbatch, partition_.microbatches);
+  const FrozenGroups groups = freeze_groups(result.asked, blocks_of(s));
+  result.groups = groups.ratio;
+  result.work = groups.all ? 1 : groups.ratio * kBlockParts * d * d * static_cast<double>(blocks_of(s)) / weight_work(s);
+  return result;
 }
 
 }  // namespace stave

@@ -29,6 +29,7 @@ class Transformer : public Workload {
   Result<void> configure(const Partition& partition) override;
   void create() override;
   Stage* stage(StageId s, std::uint32_t replica = 0) override;
+  std::vector<std::vector<StageId>> tied() const override;
   std::size_t payload_bytes(std::string_view payload, std::uint32_t microbatch, std::uint32_t slice) const override;
   std::size_t payload_bytes(std::string_view payload) const override;
   std::size_t stash_bytes(StageId s) const override;
@@ -36,10 +37,18 @@ class Transformer : public Workload {
   std::uint64_t tokens_per_step() const override;
   double loss() const override;
 
-  /// Parameters of all stages, replicas not counted. Valid after configure().
+  /// Parameters of all stages, replicas and copies of tied ones not counted. Valid after configure().
   std::uint64_t parameters() const;
-  /// The ratio really frozen, rounded to parameter groups.
-  double frozen_ratio(std::uint32_t stage, std::uint32_t microbatch) const;
+  /// Multiply-adds of a token in a stage's W when nothing is frozen.
+  double weight_work(StageId s) const;
+  /// What a microbatch freezes at a stage, as shares: as the schedule asks for it; really, of the blocks' weights, rounded
+  /// to groups; and of weight_work().
+  struct Frozen {
+    double asked = 0;
+    double groups = 0;
+    double work = 0;
+  };
+  Frozen frozen(StageId s, std::uint32_t microbatch) const;
 
  protected:
   using Make = std::function<std::unique_ptr<LanguageStage>(StageId, DeviceId, std::vector<FrozenGroups>)>;
@@ -59,6 +68,7 @@ class Transformer : public Workload {
 
  private:
   std::size_t value_bytes(const TokenSpan& span) const;
+  std::size_t blocks_of(StageId s) const { return first_block_[s.value + 1] - first_block_[s.value]; }
 
   FreezeRatios freeze_;
   // Shape: stages + 1; the last is the number of blocks.

@@ -10,11 +10,7 @@ namespace stave {
 TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout,
                                    std::shared_ptr<const TokenSpans> spans, std::shared_ptr<const Corpus> corpus,
                                    std::uint32_t versions, std::vector<FrozenGroups> frozen)
-    : config_(config),
-      layout_(std::move(layout)),
-      spans_(std::move(spans)),
-      corpus_(std::move(corpus)),
-      frozen_(std::move(frozen)),
+    : LanguageStage(config, std::move(layout), std::move(spans), std::move(corpus), std::move(frozen)),
       gradients_(layout_.floats * sizeof(float)),
       first_moments_(layout_.floats * sizeof(float)),
       second_moments_(layout_.floats * sizeof(float)),
@@ -26,22 +22,20 @@ TransformerStage::TransformerStage(const ModelConfig& config, StageLayout layout
 
 void TransformerStage::begin_step(std::uint64_t step) {
   step_ = step;
-  if (layout_.floats != 0) std::memset(gradients_.data(), 0, gradients_.size());
-  used_ = false;
+  start_over();
   losses_.assign(losses_.size(), 0);
 }
 
-void TransformerStage::begin_update() {
-  if (used_) std::memset(gradients_.data(), 0, gradients_.size());
-  used_ = false;
+void TransformerStage::clear_gradients() {
+  if (layout_.floats != 0) std::memset(gradients_.data(), 0, gradients_.size());
 }
 
 // The bytes of a part, and the one after each.
 std::span<const std::uint8_t> TransformerStage::row(const Part& part, std::size_t r) const {
-  const TokenSpan& span = spans_->at(part.microbatch, part.slice);
+  const TokenSpan& mine = span(part);
   return corpus_
       ->window(config_.seed, step_, part.microbatch, static_cast<std::uint32_t>(r), config_.sequence + std::size_t{1})
-      .subspan(span.first, span.count + std::size_t{1});
+      .subspan(mine.first, mine.count + std::size_t{1});
 }
 
 void TransformerStage::embed(const Part& part, float* x) const {
@@ -59,18 +53,6 @@ void TransformerStage::embed(const Part& part, float* x) const {
   }
 }
 
-void TransformerStage::find_earlier(const Part& part) {
-  earlier_.clear();
-  for (std::uint32_t q = 0; q < part.slice; ++q)
-    earlier_.push_back({layout_.shape(spans_->at(part.microbatch, q)), reinterpret_cast<float*>(part.stashes[q])});
-}
-
-// Goes on to the next block of the earlier slices, or back to the one before.
-void TransformerStage::move_earlier(std::ptrdiff_t blocks) {
-  for (EarlierSlice& each : earlier_)
-    each.stash += blocks * static_cast<std::ptrdiff_t>(block_stash_floats(each.shape));
-}
-
 double TransformerStage::loss_forward(const Part& part, const float* x, const StageEnds& ends) const {
   const BlockShape s = shape(part);
   const std::size_t n = s.tokens();
@@ -80,8 +62,9 @@ double TransformerStage::loss_forward(const Part& part, const float* x, const St
              ends.inverse, ends.in);
   const auto classes = static_cast<std::int64_t>(kClasses);
   const auto width = static_cast<std::int64_t>(d);
-  matmul(Layout::Plain, Layout::Plain, static_cast<std::int64_t>(n), classes, width, ends.in, width,
-         weights + layout_.head.offset, classes, 0, ends.d_logits, classes);
+  const bool tied = layout_.tied.count() != 0;
+  matmul(Layout::Plain, tied ? Layout::Transposed : Layout::Plain, static_cast<std::int64_t>(n), classes, width, ends.in,
+         width, weights + layout_.head.offset, tied ? width : classes, 0, ends.d_logits, classes);
   std::vector<std::uint8_t> targets;
   targets.reserve(n);
   for (std::size_t r = 0; r < s.rows; ++r) {
@@ -99,8 +82,9 @@ void TransformerStage::loss_input_gradient(const Part& part, const StageEnds& en
   float* d_in = scratch_.floats() + round_up(n * d, kFloatsPerLine);
   const auto classes = static_cast<std::int64_t>(kClasses);
   const auto width = static_cast<std::int64_t>(d);
-  matmul(Layout::Plain, Layout::Transposed, static_cast<std::int64_t>(n), width, classes, ends.d_logits, classes,
-         weights + layout_.head.offset, classes, 0, d_in, width);
+  const bool tied = layout_.tied.count() != 0;
+  matmul(Layout::Plain, tied ? Layout::Plain : Layout::Transposed, static_cast<std::int64_t>(n), width, classes,
+         ends.d_logits, classes, weights + layout_.head.offset, tied ? width : classes, 0, d_in, width);
   std::memset(g, 0, n * d * sizeof(float));
   layer_norm_input_gradient(d_in, ends.normal, ends.inverse, weights + layout_.final_norm.gain.offset, n, d, g);
   if (!frozen) layer_norm_weight_gradient(d_in, ends.normal, n, d, ends.d_gain, ends.d_bias);
@@ -112,7 +96,7 @@ void TransformerStage::run_blocks(const Part& part, bool again, float* x) {
   const std::size_t block_floats = block_stash_floats(s);
   find_earlier(part);
   for (const BlockParameters& block : layout_.blocks) {
-    block_forward(s, block, values(part), earlier_, again, x, kept);
+    block_forward(s, block, values(part), earlier(), again, x, kept);
     kept += block_floats;
     move_earlier(1);
   }
@@ -157,13 +141,13 @@ void TransformerStage::input_gradient(const Part& part, const std::byte* gradien
   const BlockShape s = shape(part);
   const std::size_t n = s.tokens();
   const std::size_t bytes = n * s.width * sizeof(float);
-  const FrozenGroups& frozen = frozen_[part.microbatch];
+  const FrozenGroups& groups = frozen(part);
   float* kept = reinterpret_cast<float*>(part.stash());
   const StageEnds ends(layout_, s, kept);
   float* g = scratch_.floats();
   float* block_scratch = g + 2 * round_up(n * s.width, kFloatsPerLine);
   if (part.ends) {
-    loss_input_gradient(part, ends, frozen.all, g);
+    loss_input_gradient(part, ends, groups.all, g);
   } else {
     std::memcpy(g, gradient, bytes);
   }
@@ -172,7 +156,7 @@ void TransformerStage::input_gradient(const Part& part, const std::byte* gradien
   move_earlier(static_cast<std::ptrdiff_t>(layout_.blocks.size()));
   for (std::size_t b = layout_.blocks.size(); b-- > 0;) {
     move_earlier(-1);
-    block_input_gradient(s, layout_.blocks[b], values(part), earlier_, frozen.blocks[b], g, kept + b * block_floats,
+    block_input_gradient(s, layout_.blocks[b], values(part), earlier(), groups.blocks[b], g, kept + b * block_floats,
                          block_scratch);
   }
   if (part.begins) std::memcpy(ends.d_embedded, g, bytes);
@@ -184,19 +168,26 @@ void TransformerStage::weight_gradient(const Part& part) {
   const std::size_t n = s.tokens();
   const std::size_t d = s.width;
   begin_update();
-  const FrozenGroups& frozen = frozen_[part.microbatch];
+  const FrozenGroups& groups = frozen(part);
   float* kept = reinterpret_cast<float*>(part.stash());
   float* gradients = gradients_.floats();
   const std::size_t block_floats = block_stash_floats(s);
   for (std::size_t b = 0; b < layout_.blocks.size(); ++b)
-    block_weight_gradient(s, layout_.blocks[b], frozen.blocks[b], gradients, kept + b * block_floats);
-  if (frozen.all) return;
+    block_weight_gradient(s, layout_.blocks[b], groups.blocks[b], gradients, kept + b * block_floats);
+  if (groups.all) return;
   const StageEnds ends(layout_, s, kept);
   if (part.ends) {
     const auto classes = static_cast<std::int64_t>(kClasses);
     const auto width = static_cast<std::int64_t>(d);
-    matmul(Layout::Transposed, Layout::Plain, width, classes, static_cast<std::int64_t>(n), ends.in, width,
-           ends.d_logits, classes, 1, gradients + layout_.head.offset, classes);
+    const auto tokens = static_cast<std::int64_t>(n);
+    float* head = gradients + layout_.head.offset;
+    if (layout_.tied.count() != 0) {
+      matmul(Layout::Transposed, Layout::Plain, classes, width, tokens, ends.d_logits, classes, ends.in, width, 1, head,
+             width);
+    } else {
+      matmul(Layout::Transposed, Layout::Plain, width, classes, tokens, ends.in, width, ends.d_logits, classes, 1, head,
+             classes);
+    }
     add(gradients + layout_.final_norm.gain.offset, ends.d_gain, d);
     add(gradients + layout_.final_norm.bias.offset, ends.d_bias, d);
   }
@@ -217,7 +208,7 @@ void TransformerStage::optimizer_step(std::uint32_t from, std::uint32_t to) {
   if (from != to) std::memcpy(values_[to].data(), values_[from].data(), values_[to].size());
   adam(values_[to].floats(), gradients_.floats(), first_moments_.floats(), second_moments_.floats(), layout_.floats,
        static_cast<float>(learning_rate_at(config_, step_)), ++updates_);
-  used_ = true;
+  note_used();
 }
 
 void TransformerStage::settle(std::uint32_t newest) { std::swap(values_[0], values_[newest]); }

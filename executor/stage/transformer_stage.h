@@ -5,10 +5,7 @@
 #include <memory>
 
 #include "executor/aligned.h"
-#include "executor/data.h"
 #include "executor/stage/language_stage.h"
-#include "executor/stage/stage_layout.h"
-#include "executor/stage/token_spans.h"
 
 namespace stave {
 
@@ -35,21 +32,13 @@ class TransformerStage : public LanguageStage {
 
  private:
   const float* values(const Part& part) const { return values_[part.weights].floats(); }
-  BlockShape shape(const Part& part) const { return layout_.shape(spans_->at(part.microbatch, part.slice)); }
   std::span<const std::uint8_t> row(const Part& part, std::size_t r) const;
-  void begin_update();
+  void clear_gradients() override;
   void embed(const Part& part, float* x) const;
   void run_blocks(const Part& part, bool again, float* x);
   double loss_forward(const Part& part, const float* x, const StageEnds& ends) const;
   void loss_input_gradient(const Part& part, const StageEnds& ends, bool frozen, float* g) const;
-  void find_earlier(const Part& part);
-  void move_earlier(std::ptrdiff_t blocks);
 
-  ModelConfig config_;
-  StageLayout layout_;
-  std::shared_ptr<const TokenSpans> spans_;
-  std::shared_ptr<const Corpus> corpus_;
-  std::vector<FrozenGroups> frozen_;
   // By version.
   std::vector<AlignedBytes> values_;
   AlignedBytes gradients_;
@@ -58,12 +47,8 @@ class TransformerStage : public LanguageStage {
   AlignedBytes scratch_;
   // Sums over the tokens of a part; empty unless routes end here.
   std::vector<double> losses_;
-  // Of the part under way: the slices before it, as a block sees them.
-  std::vector<EarlierSlice> earlier_;
   std::uint64_t step_ = 0;
   std::uint64_t updates_ = 0;
-  // An update has used the gradients, and none has been added since.
-  bool used_ = false;
 };
 
 }  // namespace stave

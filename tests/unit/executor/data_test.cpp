@@ -29,6 +29,22 @@ TEST_CASE("several files are one text") {
   CHECK(corpus.value().size() == 7);
 }
 
+TEST_CASE("a file that shrinks after it was read changes nothing") {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("stave_shrinks_" + std::to_string(::getpid()));
+  std::ofstream(path) << "abcdefghijklmnop";
+  const std::string name = path.string();
+  Result<Corpus> corpus = Corpus::load({&name, 1}, 8);
+  REQUIRE(corpus);
+  std::filesystem::resize_file(path, 2);
+  std::uint32_t sum = 0;
+  for (std::uint32_t m = 0; m < 50; ++m)
+    for (std::uint8_t each : corpus->window(1, 0, m, 0, 16)) sum += each;
+  CHECK(sum == 50 * (16 * 'a' + 120));
+  CHECK(!Corpus::load({&name, 1}, 8));
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("a file that is missing, a folder, a text too short: named, with sizes") {
   const std::string missing[] = {"/nonexistent/stave"};
   const Result<Corpus> none = Corpus::load(missing, 1);
@@ -82,6 +98,18 @@ TEST_CASE("settings outside their bounds are named with their value") {
   config = {};
   config.learning_rate = std::nan("");
   CHECK(message(config) == "the learning rate is nan, but must be above 0 and at most 10");
+}
+
+TEST_CASE("a run of more steps that decays at the same one learns at the same rates") {
+  ModelConfig shorter;
+  shorter.steps = 20;
+  shorter.decay = 100;
+  ModelConfig longer = shorter;
+  longer.steps = 200;
+  for (std::uint64_t step = 0; step < 20; ++step) CHECK(learning_rate_at(shorter, step) == learning_rate_at(longer, step));
+  CHECK(learning_rate_at(longer, 9) == doctest::Approx(longer.learning_rate));
+  CHECK(learning_rate_at(longer, 99) == doctest::Approx(longer.learning_rate / 10));
+  CHECK(learning_rate_at(longer, 150) == learning_rate_at(longer, 99));
 }
 
 TEST_CASE("the learning rate rises, then falls to a tenth") {

@@ -52,6 +52,22 @@ TEST_CASE("a call that fails is an error with its code and message") {
         std::string("sizes of `") + STAVE_EXAMPLE_STAGE + "` failed with code 1: the width is 2 to 1024");
 }
 
+TEST_CASE("B calls backward, if the library's table reaches so far") {
+  const auto failure = [](const char* path, const Order& order) {
+    const auto workload = load_stage(path, "");
+    REQUIRE(workload);
+    RunOptions options;
+    options.clock = Clock::Virtual;
+    const Result<RunReport> report = run(make(order, 2, 2), *workload.value(), options);
+    return report ? "" : report.failure().message;
+  };
+  const std::string path = STAVE_STAGE_WITH_BAD_BACKWARD;
+  CHECK(failure(path.c_str(), one_f_one_b(2, 2)) ==
+        "B(1, 0) on device 1, step 1: backward of `" + path + "` failed with code 7");
+  CHECK(failure(path.c_str(), split_1f1b(2, 2, false)) == "");
+  CHECK(failure(STAVE_STAGE_OF_EARLIER_HEADER, one_f_one_b(2, 2)) == "");
+}
+
 TEST_CASE("what is no stage library is refused") {
   CHECK(failure_of("/nowhere/mine.so").starts_with("the stage library `/nowhere/mine.so` cannot be loaded: "));
   CHECK(failure_of(STAVE_STAGE_WITHOUT_SYMBOL).ends_with("is no stage library: it does not export `stave_stage`"));

@@ -4,16 +4,21 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <future>
 #include <map>
 #include <mutex>
 
+#include "executor/checkpoint.h"
 #include "executor/plan.h"
 #include "executor/reference.h"
+#include "executor/replicate.h"
 #include "executor/run.h"
 #include "executor/stage/integer.h"
+#include "executor/stage/transformer.h"
 #include "make_program.h"
 
 namespace stave {
@@ -76,8 +81,13 @@ struct Outcome {
   Comparison comparison;
 };
 
-/// Runs `program` with a rank a device, each with an integer workload of its own.
-std::vector<Outcome> run_ranks(const Program& program, Network& network, std::uint64_t steps = 2) {
+using MakeWorkload = std::function<std::unique_ptr<Workload>()>;
+
+/// Runs `program` with a rank a device, each with a workload of its own; `adjust` may change the options of each rank.
+std::vector<Outcome> run_ranks(
+    const Program& program, Network& network, std::uint64_t steps = 2,
+    const MakeWorkload& make_workload = [] { return std::make_unique<IntegerWorkload>(); },
+    const std::function<void(std::uint32_t, RunOptions&)>& adjust = {}) {
   const std::uint32_t size = program.table.devices();
   Result<Socket> listener = listen_on(0);
   REQUIRE(listener);
@@ -100,22 +110,24 @@ std::vector<Outcome> run_ranks(const Program& program, Network& network, std::ui
       }
       NetworkTransport transport(network, r);
       const Ranks ranks{**control, &transport, {}};
-      IntegerWorkload workload;
+      const std::unique_ptr<Workload> workload = make_workload();
       RunOptions options;
       options.clock = Clock::Virtual;
       options.steps = steps;
       options.ranks = &ranks;
       options.plan_hash = 17;
-      outcome.report = run(program, workload, options);
+      if (adjust) adjust(r, options);
+      outcome.report = run(program, *workload, options);
       if (!outcome.report) {
         (*control)->abort(outcome.report.failure().message);
         return outcome;
       }
-      IntegerWorkload reference;
+      if (outcome.report->interrupted) return outcome;
+      const std::unique_ptr<Workload> reference = make_workload();
       Result<Plan> plan = make_plan(program, true);
       REQUIRE(plan);
-      REQUIRE(run_reference(reference, plan->model, steps));
-      outcome.comparison = compare_gradients(program.table, workload, reference);
+      REQUIRE(run_reference(*reference, plan->model, steps));
+      outcome.comparison = compare_gradients(program.table, *workload, *reference);
       REQUIRE(share_comparison(ranks, outcome.comparison));
       return outcome;
     }));
@@ -162,6 +174,78 @@ TEST_CASE("replicas on several ranks are summed") {
     CHECK(outcome.comparison.exact == outcome.comparison.tensors);
     CHECK(outcome.comparison.tensors == 2);
   }
+}
+
+TEST_CASE("tied embeddings over ranks train as in one process") {
+  std::vector<std::uint8_t> bytes;
+  for (int i = 0; i < 3000; ++i) bytes.push_back(static_cast<std::uint8_t>('a' + i * i % 23));
+  const auto corpus = std::make_shared<const Corpus>(bytes);
+  ModelConfig config;
+  config.width = 16;
+  config.heads = 2;
+  config.sequence = 8;
+  config.steps = 3;
+  config.blocks = 4;
+  config.tied = true;
+  const auto make = [&] { return std::make_unique<Transformer>(config, corpus); };
+  const Result<Program> copies = replicate(test::make(test::one_f_one_b(2, 2), 2, 2), 2);
+  REQUIRE(copies);
+  for (const Program& program :
+       {test::make(test::split_1f1b(3, 4, false), 3, 4), test::make(test::random_order(3, {0, 1, 1, 0}, 2, 4), 4, 4),
+        copies.value()}) {
+    const std::unique_ptr<Workload> alone = make();
+    RunOptions options;
+    options.clock = Clock::Virtual;
+    options.steps = 3;
+    options.measures_norm = true;
+    options.clip_norm = 0.5;
+    std::vector<double> norms;
+    options.on_step = [&](const StepReport& step) { norms.push_back(step.gradient_norm); };
+    const Result<RunReport> whole = run(program, *alone, options);
+    REQUIRE_MESSAGE(whole, whole.failure().message);
+    Network network;
+    std::vector<double> over_ranks;
+    const auto adjust = [&](std::uint32_t rank, RunOptions& mine) {
+      mine.measures_norm = true;
+      mine.clip_norm = 0.5;
+      if (rank == 0) mine.on_step = [&](const StepReport& step) { over_ranks.push_back(step.gradient_norm); };
+    };
+    for (const Outcome& outcome : run_ranks(program, network, 3, make, adjust)) {
+      REQUIRE_MESSAGE(outcome.report, outcome.report.failure().message);
+      // Those of replicas are added by rank.
+      const std::vector<double>& losses = outcome.report.value().losses;
+      REQUIRE(losses.size() == 3);
+      for (std::size_t i = 0; i < 3; ++i) CHECK(losses[i] == doctest::Approx(whole.value().losses[i]).epsilon(1e-12));
+    }
+    CHECK(over_ranks == norms);
+  }
+}
+
+TEST_CASE("an interrupt of one rank ends all of them after the same step, with a checkpoint") {
+  const Program program = test::make(test::one_f_one_b(3, 4), 3, 4);
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("stave_ranks_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  Network network;
+  std::atomic<int> interrupt = 0;
+  const auto adjust = [&](std::uint32_t rank, RunOptions& options) {
+    options.checkpoints = folder;
+    options.checkpoint_every = 1000;
+    if (rank != 1) return;
+    options.interrupt = [&] { return interrupt.load(); };
+    options.on_step = [&](const StepReport& step) {
+      if (step.step == 2) interrupt = 15;
+    };
+  };
+  const auto make = [] { return std::make_unique<IntegerWorkload>(); };
+  for (const Outcome& outcome : run_ranks(program, network, 100000, make, adjust)) {
+    REQUIRE_MESSAGE(outcome.report, outcome.report.failure().message);
+    CHECK(outcome.report.value().interrupted);
+    CHECK(outcome.report.value().signal == 15);
+    CHECK(outcome.report.value().losses.size() == 4);
+  }
+  CHECK(last_checkpoint(folder) == 4);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a message that is not what is due ends all ranks, with what it was") {

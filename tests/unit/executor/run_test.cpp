@@ -11,10 +11,12 @@
 #include <thread>
 
 #include "executor/aligned.h"
+#include "executor/physical_memory.h"
 #include "executor/random.h"
 #include "executor/reference.h"
 #include "executor/stage/integer.h"
 #include "executor/stage/sleep.h"
+#include "executor/stage/transformer.h"
 #include "make_program.h"
 
 namespace stave {
@@ -245,22 +247,40 @@ TEST_CASE("an op that fails ends the run, and is named") {
   CHECK(report.failure().message == "F(2, 3) on device 2, step 1: the disk is on fire");
 }
 
+TEST_CASE("a model larger than the host's memory is refused before anything is made, with its bytes") {
+  const Program p = make(test::one_f_one_b(2, 2), 2, 2);
+  ModelConfig config;
+  config.width = 4096;
+  config.blocks = 1024;
+  Transformer model(config, std::make_shared<Corpus>(std::vector<std::uint8_t>(100, 'a')));
+  RunOptions options;
+  options.memory_bound_bytes = UINT64_MAX;
+  options.processes_here = 64;
+  const Result<RunReport> report = run(p, model, options);
+  REQUIRE(!report);
+  CHECK(report.failure().message.starts_with("the run needs 3"));
+  CHECK(report.failure().message.ends_with(" MiB of memory in each of the 64 ranks of this host, and this host has " + std::to_string(usable_memory() >> 20) + " MiB"));
+  options.memory_bound_bytes = 1 << 20;
+  CHECK(run(p, model, options).failure().message.ends_with("more than the bound of 1 MiB"));
+}
+
 TEST_CASE("an interrupt ends a run that would take an hour") {
   const Program p = make(test::one_f_one_b(4, 4), 4, 4);
   SleepWorkload sleep;
-  std::atomic<bool> interrupt = false;
+  std::atomic<int> interrupt = 0;
   RunOptions options;
   options.cost_ns = costs(p, 3'600'000'000'000, 0);
-  options.interrupt = &interrupt;
+  options.interrupt = [&] { return interrupt.load(); };
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    interrupt = true;
+    interrupt = 15;
   });
   const Ticks before = now_ns();
   const Result<RunReport> report = run(p, sleep, options);
   later.join();
   REQUIRE(report);
   CHECK(report.value().interrupted);
+  CHECK(report.value().signal == 15);
   CHECK(report.value().losses.empty());
   CHECK(now_ns() - before < 5'000'000'000);
 }

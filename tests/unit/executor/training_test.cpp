@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -13,6 +15,7 @@
 #include "executor/reference.h"
 #include "executor/replicate.h"
 #include "executor/run.h"
+#include "executor/stage/frozen_time.h"
 #include "executor/stage/integer.h"
 #include "executor/stage/transformer.h"
 #include "make_program.h"
@@ -188,6 +191,202 @@ TEST_CASE("a checkpoint that cannot be written ends the run, and what stands the
   CHECK(steps.failure().message ==
         "checkpoint " + (folder.path / ".step-00000001.part").string() + ": Not a directory");
   CHECK(fs::file_size(folder.path) == 1);
+}
+
+ModelConfig tied() {
+  ModelConfig config = small();
+  config.blocks = 4;
+  config.tied = true;
+  return config;
+}
+
+/// The copies of the embedding, of all stages and replicas.
+std::vector<ParameterView> copies_of_embedding(Workload& model, std::uint32_t stages) {
+  std::vector<ParameterView> result;
+  for (std::uint32_t s = 0; s < stages; ++s)
+    for (std::uint32_t r = 0; Stage* stage = model.stage(StageId(s), r); ++r)
+      for (const ParameterView& each : stage->parameters())
+        if (each.name == "embedding.bytes") result.push_back(each);
+  return result;
+}
+
+double squares_of(const ParameterView& view) {
+  double sum = 0;
+  for (std::size_t i = 0; i < view.count; ++i) sum += std::pow(static_cast<double>(static_cast<const float*>(view.gradient)[i]), 2);
+  return sum;
+}
+
+/// Trains tied and holds it against the sequential run; returns the copies, which must be alike.
+void check_tied(const Program& p, std::uint32_t stages, std::size_t copies) {
+  const Result<Plan> plan = make_plan(p, true);
+  REQUIRE(plan);
+  RunOptions options;
+  options.steps = 3;
+  Transformer model(tied(), text());
+  Result<Steps> steps = train(p, options, model);
+  REQUIRE_MESSAGE(steps, steps.failure().message);
+  const std::vector<ParameterView> views = copies_of_embedding(model, stages);
+  REQUIRE(views.size() == copies);
+  for (const ParameterView& each : views) {
+    CHECK(std::memcmp(each.value, views[0].value, each.count * sizeof(float)) == 0);
+    CHECK(std::memcmp(each.gradient, views[0].gradient, each.count * sizeof(float)) == 0);
+  }
+  // Once in the norm, and once among the parameters, which the head is no longer of.
+  double squares = 0;
+  for (std::uint32_t s = 0; s < stages; ++s)
+    for (const ParameterView& each : model.stage(StageId(s))->parameters())
+      if (each.name != "embedding.bytes" || s == 0) squares += squares_of(each);
+  CHECK(steps->norms.back() == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
+  ModelConfig apart = tied();
+  apart.tied = false;
+  Transformer untied(apart, text());
+  REQUIRE(untied.configure(plan.value().model));
+  CHECK(untied.parameters() - model.parameters() == 256 * apart.width);
+
+  Transformer reference(tied(), text());
+  const Result<double> loss = run_reference(reference, plan.value().model, 3);
+  REQUIRE(loss);
+  CHECK(loss.value() == doctest::Approx(steps->losses.back()).epsilon(1e-6));
+  const Comparison comparison = compare_gradients(p.table, model, reference);
+  CHECK(comparison.worst < 1e-3);
+  if (comparison.must_be_exact) CHECK(comparison.exact == comparison.tensors);
+  // One stage has one matrix, and gives the same but for rounding.
+  Transformer whole(tied(), text());
+  const Result<double> alone = run_reference(whole, plain_partition(1, plan.value().model.microbatches), 3);
+  REQUIRE(alone);
+  CHECK(alone.value() == doctest::Approx(loss.value()).epsilon(1e-5));
+}
+
+TEST_CASE("a tied embedding stays one: over devices, on one device, in replicas") {
+  check_tied(test::make(test::one_f_one_b(4, 6), 4, 6), 4, 2);
+  check_tied(test::make(test::split_1f1b(4, 6, true), 4, 6), 4, 2);
+  // Down and up again: the first device has first and last stage.
+  check_tied(test::make(test::random_order(3, {0, 1, 1, 0}, 2, 4), 4, 4), 4, 2);
+  check_tied(test::make(test::random_order(4, {0, 0, 0, 0}, 1, 4), 4, 4), 4, 2);
+  const Result<Program> three = replicate(test::make(test::one_f_one_b(2, 2), 2, 2), 3);
+  REQUIRE(three);
+  check_tied(three.value(), 2, 6);
+}
+
+TEST_CASE("a tied embedding: clipped as one, and resumed bit for bit") {
+  const Folder folder;
+  const Program p = test::make(test::one_f_one_b(3, 4), 3, 4);
+  RunOptions options;
+  options.steps = 4;
+  options.clip_norm = 0.1;
+  const auto run_tied = [&] {
+    Transformer model(tied(), text());
+    Result<Steps> steps = train(p, options, model);
+    REQUIRE_MESSAGE(steps, steps.failure().message);
+    const std::vector<ParameterView> views = copies_of_embedding(model, 3);
+    CHECK(std::memcmp(views[1].value, views[0].value, views[0].count * sizeof(float)) == 0);
+    double squares = 0;
+    for (std::uint32_t s = 0; s < 3; ++s)
+      for (const ParameterView& each : model.stage(StageId(s))->parameters())
+        if (each.name != "embedding.bytes" || s == 0) squares += squares_of(each);
+    CHECK(std::sqrt(squares) == doctest::Approx(0.1).epsilon(1e-6));
+    return steps->losses;
+  };
+  const std::vector<double> whole = run_tied();
+  options.checkpoints = folder.path;
+  options.checkpoint_every = 2;
+  run_tied();
+  fs::remove_all(folder.path / "step-00000004");
+  options.resumes = true;
+  CHECK(run_tied() == std::vector(whole.begin() + 2, whole.end()));
+}
+
+TEST_CASE("an embedding is not tied where the schedule updates it itself") {
+  const Program p = test::make({{{'F', 0, 0}, {'F', 1, 0}, {'B', 1, 0}, {'B', 0, 0}, {'O', 0, 0}, {'O', 1, 0}}}, 2, 1);
+  Transformer model(tied(), text());
+  Result<Steps> steps = train(p, RunOptions(), model);
+  REQUIRE(!steps);
+  CHECK(steps.failure().message ==
+        "embeddings cannot be tied: the schedule updates weights before all gradients are there");
+}
+
+TEST_CASE("an interrupt ends a run that keeps checkpoints after the step under way, with one, from which it goes on") {
+  const Folder folder;
+  const Program p = test::make(test::split_1f1b(3, 4, false), 3, 4);
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.steps = 6;
+  const Steps whole = train(p, options);
+  std::atomic<int> interrupt = 0;
+  options.checkpoints = folder.path;
+  options.checkpoint_every = 100;
+  options.interrupt = [&] { return interrupt.load(); };
+  std::vector<double> losses;
+  options.on_step = [&](const StepReport& step) {
+    losses.push_back(step.loss);
+    // While the third step is under way, as far as the run can tell.
+    if (step.step == 1) interrupt = 2;
+  };
+  Transformer model(small(), text());
+  const Result<RunReport> report = run(p, model, options);
+  REQUIRE_MESSAGE(report, report.failure().message);
+  CHECK(report.value().interrupted);
+  CHECK(report.value().signal == 2);
+  CHECK(losses.size() == 3);
+  CHECK(last_checkpoint(folder.path) == 3);
+  interrupt = 0;
+  options.resumes = true;
+  Transformer again(small(), text());
+  const Result<RunReport> rest = run(p, again, options);
+  REQUIRE_MESSAGE(rest, rest.failure().message);
+  CHECK(!rest.value().interrupted);
+  CHECK(losses == whole.losses);
+}
+
+TEST_CASE("frozen W are shorter by the share of their work that their groups freeze, and the loss still falls") {
+  constexpr std::uint32_t kStages = 2;
+  constexpr std::uint32_t kMicrobatches = 6;
+  const Program p = test::make(test::split_1f1b(kStages, kMicrobatches, false), kStages, kMicrobatches);
+  ModelConfig config;
+  config.width = 128;
+  config.blocks = 4;
+  config.steps = 12;
+  // Half of the first stage's microbatches freeze a half, and all of the last's, which has no other to compare with.
+  FreezeRatios freeze;
+  for (std::uint32_t s = 0; s < kStages; ++s)
+    for (std::uint32_t m = 0; m < kMicrobatches; ++m) freeze.ratio.push_back(s == 1 ? 0.6 : m % 2 == 0 ? 0.5 : 0);
+  Transformer model(config, text(), freeze);
+  RunOptions options;
+  options.clock = Clock::Virtual;
+  options.steps = config.steps;
+  const Result<RunReport> report = run(p, model, options);
+  REQUIRE_MESSAGE(report, report.failure().message);
+  const std::vector<FrozenTime> all = frozen_times(p, report.value().shortest_ns, model);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].frozen == 3);
+  CHECK(all[0].ops == 6);
+  CHECK(all[0].groups == doctest::Approx(0.5));
+  CHECK(all[0].work == doctest::Approx(0.5));
+  CHECK(all[1].frozen == 6);
+  CHECK(all[1].asked == doctest::Approx(0.6));
+  CHECK(all[1].groups == doctest::Approx(15.0 / 24));
+  // The head is never frozen in part: 2 blocks of 12 * 128 * 128, and 256 * 128.
+  CHECK(all[1].work == doctest::Approx(15.0 / 24 * 24 * 128 / (24 * 128 + 256)));
+  for (const FrozenTime& each : all) {
+    REQUIRE(each.measured);
+    CHECK(*each.measured == doctest::Approx(each.work).epsilon(0.1));
+  }
+  CHECK(report.value().losses.back() < report.value().losses.front());
+}
+
+TEST_CASE("of B nothing is measured, and without freezing there is nothing to say") {
+  const Program p = test::make(test::one_f_one_b(2, 2), 2, 2);
+  const std::vector<Ticks> lengths(p.table.size(), 10);
+  Transformer frozen(small(), text(), FreezeRatios{{1, 0, 0, 0}});
+  REQUIRE(frozen.configure(plain_partition(2, 2)));
+  const std::vector<FrozenTime> all = frozen_times(p, lengths, frozen);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].frozen == 1);
+  CHECK(all[0].work == 1);
+  CHECK(!all[0].measured);
+  Transformer plain(small(), text());
+  REQUIRE(plain.configure(plain_partition(2, 2)));
+  CHECK(frozen_times(p, lengths, plain).empty());
 }
 
 TEST_CASE("replicas of a schedule train on more microbatches, and agree with a sequential run of all") {

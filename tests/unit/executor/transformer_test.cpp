@@ -82,9 +82,12 @@ double pass(Workload& model, std::uint32_t stages, std::uint32_t microbatches, b
 }
 
 TEST_CASE("every gradient equals the slope of the loss") {
-  for (std::uint32_t stages : {1u, 3u}) {
+  // A tied parameter has its copies on several stages, unless there is one.
+  for (const auto& [stages, tied] : {std::pair(1u, false), std::pair(3u, false), std::pair(1u, true)}) {
+    CAPTURE(tied);
     ModelConfig config = tiny();
     config.blocks = 3;
+    config.tied = tied;
     Transformer model(config, text());
     REQUIRE(model.configure(plain_partition(stages, 2)));
     model.create();
