@@ -4,10 +4,10 @@
 // devices in turn, which no step that follows the needs can do without.
 // Usage: bench_steps FILE [NAME=VALUE ...]; see bench/README.md.
 
-#include <time.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
