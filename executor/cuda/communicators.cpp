@@ -125,6 +125,12 @@ void Communicators::connect(const std::vector<std::byte>& ids, std::byte* scratc
     }
     wait(lane);
   }
+  for (std::uint32_t s = 0; first_stage_ + s < members_.size(); ++s) {
+    if (of(StageId(s)).rank < 0) continue;
+    const cudaStream_t lane = stream(EdgeId());
+    sum(StageId(s), {Element::Float32, scratch, kWarmUpBytes / sizeof(float)}, lane);
+    wait(lane);
+  }
 }
 
 int Communicators::peer(EdgeId edge, bool source) const {

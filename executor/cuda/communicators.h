@@ -33,8 +33,9 @@ class Communicators {
   ~Communicators();
   Communicators(const Communicators&) = delete;
 
-  /// Joins all others, edge by edge, and exchanges a few bytes at `scratch` over each on the stream given, so that no
-  /// connection is made later. `wait` returns once what the stream has is done. Throws std::runtime_error.
+  /// Joins all others, edge by edge and stage by stage, and exchanges a few bytes at `scratch`, which are 0, over each on
+  /// the stream given, of an edge that is not valid that of sums, so that no connection is made later. `wait` returns
+  /// once what the stream has is done. Throws std::runtime_error.
   void connect(const std::vector<std::byte>& ids, std::byte* scratch, const std::function<cudaStream_t(EdgeId)>& stream,
                const std::function<void(cudaStream_t)>& wait);
 

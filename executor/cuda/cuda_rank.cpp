@@ -145,7 +145,7 @@ void CudaRank::connect(const std::vector<std::byte>& ids) {
   communicators_->connect(
       ids, scratch_->data(),
       // An edge without a message needs no lane of its own.
-      [&](EdgeId e) { return of_edge[e.value] == nullptr ? streams_.front() : of_edge[e.value]; },
+      [&](EdgeId e) { return !e.valid() || of_edge[e.value] == nullptr ? streams_.front() : of_edge[e.value]; },
       [&](cudaStream_t stream) {
         check(cudaEventRecord(done_.get(), stream), "cudaEventRecord");
         wait_for(done_.get());
