@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "clock.h"
+#include "stand_in.h"
 #include "executor/cpu/matmul.h"
 
 namespace {
@@ -54,7 +54,7 @@ Matrix& of(cublasLtMatrixLayout_t m) { return *reinterpret_cast<Matrix*>(m); }
 Preference& of(cublasLtMatmulPreference_t p) { return *reinterpret_cast<Preference*>(p); }
 
 cublasStatus_t wrong(const char* what) {
-  std::fprintf(stderr, "fake cuBLASLt: %s\n", what);
+  cudaStandInMisuse("cuBLASLt", what);
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 

@@ -5,7 +5,7 @@
 // As the real one does: a communicator runs its transfers one after the other on a rank, whatever streams they are on;
 // those of one group go on by themselves; sends and receives of two ranks match in order, and must agree in size; who is
 // not aborted waits for ever, a rank whose peer has died too. By environment: FAKE_NCCL_BUFFER, FAKE_NCCL_LATENCY_US and
-// FAKE_NCCL_BYTES_PER_US (length of a transfer: see clock.h), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in an asynchronous
+// FAKE_NCCL_BYTES_PER_US (length of a transfer: see stand_in.h), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in an asynchronous
 // error).
 #include <unistd.h>
 
@@ -26,8 +26,9 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "clock.h"
+#include "nccl_memory.h"
 #include "nccl_world.h"
+#include "stand_in.h"
 
 using stave::fake::Moved;
 using stave::fake::Step;
@@ -107,7 +108,7 @@ std::shared_ptr<Communicator> find(ncclComm_t handle) {
 }
 
 ncclResult_t wrong(const char* what) {
-  std::fprintf(stderr, "fake NCCL: %s\n", what);
+  cudaStandInMisuse("NCCL", what);
   return ncclInvalidUsage;
 }
 
@@ -271,6 +272,9 @@ ncclResult_t post(ncclComm_t handle, cudaStream_t stream, const Transfer& transf
     return wrong("a transfer to a rank that does not exist");
   if (transfer.kind == Kind::Sum && transfer.type != ncclFloat32 && transfer.type != ncclUint64)
     return wrong("a sum of a type that is not stood in for");
+  if (transfer.kind != Kind::Sum &&
+      !stave::fake::may_carry(handle, transfer.kind == Kind::Send ? transfer.from : transfer.to, transfer.bytes()))
+    return ncclInvalidUsage;
   pending.push_back({handle, stream, transfer});
   return depth == 0 ? flush() : ncclSuccess;
 }
@@ -280,6 +284,7 @@ ncclResult_t end_of(ncclComm_t handle, bool aborts) {
   if (mine == nullptr) return wrong("a communicator destroyed twice");
   if (aborts) mine->aborted = true;
   mine->world->notify();
+  stave::fake::forget(handle, aborts);
   const std::scoped_lock lock(all_mutex);
   communicators().erase(handle);
   return ncclSuccess;

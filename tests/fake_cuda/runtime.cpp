@@ -1,6 +1,7 @@
 #include "runtime.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@ namespace stave::fake {
 namespace {
 
 constexpr std::uint64_t kMostQueues = 32;
+constexpr int kMisused = 70;
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(
@@ -34,6 +36,8 @@ struct Runtime {
   std::unordered_map<const void*, std::shared_ptr<Event>> events;
   std::unordered_map<const void*, std::shared_ptr<Graph>> graphs;
   std::uint64_t enqueued = 0;
+  std::atomic<std::uint64_t> waits = 0;
+  const std::uint64_t drop_wait = setting("FAKE_CUDA_DROP_WAIT", 0);
   const std::uint64_t fail_after = setting("FAKE_CUDA_FAIL_AFTER", 0);
   const std::uint64_t jitter_us = setting("FAKE_CUDA_JITTER_US", 0);
 };
@@ -42,6 +46,17 @@ Runtime& runtime() {
   static Runtime* const all = new Runtime;
   return *all;
 }
+
+std::atomic<bool> is_misused = false;
+
+// After everything else of the process, those of the other stand-ins too, which are loaded later.
+struct AtEnd {
+  ~AtEnd() {
+    if (!is_misused || std::getenv("FAKE_CUDA_STRICT") == nullptr) return;
+    std::fflush(nullptr);
+    std::_Exit(kMisused);
+  }
+} const at_end;
 
 thread_local int device = 0;
 thread_local std::uint64_t queue_clock_ns = 0;
@@ -126,7 +141,7 @@ void Queue::work() {
 }
 
 cudaError_t misuse(cudaError_t error, const std::string& what) {
-  std::fprintf(stderr, "fake CUDA: misuse: %s\n", what.c_str());
+  cudaStandInMisuse("CUDA", what.c_str());
   set_last_error(error);
   return error;
 }
@@ -173,6 +188,11 @@ void cudaStandInLast(std::uint64_t ns) {
   const timespec until{static_cast<time_t>(queue_clock_ns / 1'000'000'000), static_cast<long>(queue_clock_ns % 1'000'000'000)};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
   }
+}
+
+void cudaStandInMisuse(const char* library, const char* what) {
+  std::fprintf(stderr, "fake %s: misuse: %s\n", library, what);
+  is_misused = true;
 }
 
 std::uint64_t cudaStandInKernelNs() {
@@ -303,6 +323,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   if (stream->capture != nullptr)
     return misuse(cudaErrorStreamCaptureIsolation, "a wait inside a capture for an event recorded outside");
   if (event->issued == 0) return misuse(cudaErrorInvalidResourceHandle, "a wait for an event that was never recorded");
+  if (++runtime().waits == runtime().drop_wait) return cudaSuccess;
   put(stream, [event, ticket = event->issued] {
     std::unique_lock lock(event->mutex);
     event->changed.wait(lock, [&] { return event->ended >= ticket; });

@@ -3,9 +3,10 @@
 //
 // Settings, by environment: FAKE_CUDA_DEVICES (1), FAKE_CUDA_FIRST_DEVICE (0; which of its host's the first one is),
 // CUDA_DEVICE_MAX_CONNECTIONS (8; hardware queues a device, 32 at most), FAKE_CUDA_KERNEL_US, FAKE_CUDA_COPY_US,
-// FAKE_CUDA_COPY_BYTES_PER_US (length of a kernel, a product among them, of a copy and of its bytes: see clock.h),
-// FAKE_CUDA_JITTER_US (greatest random delay before any item of a stream),
-// FAKE_CUDA_FAIL_AFTER (the n-th kernel, copy or host function enqueued is refused).
+// FAKE_CUDA_COPY_BYTES_PER_US (length of a kernel, a product among them, of a copy and of its bytes: see stand_in.h),
+// FAKE_CUDA_JITTER_US (greatest random delay before any item of a stream), FAKE_CUDA_FAIL_AFTER (the n-th kernel, copy or
+// host function enqueued is refused), FAKE_CUDA_DROP_WAIT (the n-th wait of a stream for an event is left out),
+// FAKE_CUDA_STRICT (a process that misused something ends with status 70).
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +22,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "clock.h"
+#include "stand_in.h"
 
 namespace stave::fake {
 
