@@ -68,6 +68,8 @@ class MessageMemory : public CudaMemory {
     ncclMemFree(data);
   }
 
+  bool may_register(const std::byte* data) const override { return std::ranges::find(blocks_, data) != blocks_.end(); }
+
  private:
   std::vector<std::byte*> blocks_;
 };

@@ -48,8 +48,8 @@ class Communicators {
   void connect(const std::vector<std::byte>& ids, std::byte* scratch, const std::function<cudaStream_t(EdgeId)>& stream,
                const std::function<void(cudaStream_t)>& wait);
 
-  /// Lets NCCL move messages from and to this memory, of make_message_memory(), without copies of its own. What it
-  /// refuses to register works as other memory does. After connect().
+  /// Lets NCCL move messages from and to this memory, of which may_register() holds, without copies of its own.
+  /// What it refuses works as other memory does. After connect().
   void register_memory(std::span<std::byte> memory);
 
   /// Enqueue; throw std::runtime_error.

@@ -154,7 +154,8 @@ void CudaRank::connect(const std::vector<std::byte>& ids) {
         wait_for(done_.get());
       });
   if (watchdog_ != nullptr) watchdog_->end(0);
-  if (!cuda_.slots_on_host) communicators_->register_memory(device(rank_).buffers().slots());
+  const std::span<std::byte> slots = device(rank_).buffers().slots();
+  if (memories_.front()->may_register(slots.data())) communicators_->register_memory(slots);
 }
 
 void CudaRank::begin_step(std::uint64_t step) {
