@@ -30,10 +30,10 @@ Result<Role> find_role(const RunArguments& arguments) {
   if (info.is_of_gpus != arguments.is_on_gpus())
     return Failure{fmt::format("--transport {} is of --backend {}, not of {}", name, info.is_of_gpus ? "cuda" : "cpu",
                                arguments.backend)};
-  if (!arguments.is_on_gpus() && (!arguments.graph.empty() || arguments.serial || arguments.precision != "fp32"))
-    return Failure{fmt::format("--{} is of --backend cuda", !arguments.graph.empty() ? "graph"
-                                                            : arguments.serial       ? "serial"
-                                                                                     : "precision")};
+  if (!arguments.is_on_gpus() && (!arguments.graph.empty() || arguments.precision != "fp32"))
+    return Failure{fmt::format("--{} is of --backend cuda", arguments.graph.empty() ? "precision" : "graph")};
+  if (arguments.serial && role.transport != TransportKind::Nccl)
+    return Failure{fmt::format("--serial is of --transport nccl, not of {}", name)};
   if (arguments.rendezvous && role.transport != TransportKind::Mpi)
     return Failure{fmt::format("--rendezvous is of --transport mpi, not of {}", name)};
   if (!info.has_ranks && arguments.transport.empty()) {
