@@ -63,6 +63,7 @@ class CudaGpu : public Gpu {
     CudaOptions cuda;
     cuda.transport = options_.is_nccl ? CudaTransport::Nccl : CudaTransport::Local;
     cuda.graph = options_.is_graph;
+    cuda.serial = options_.is_serial;
     cuda.slots_on_host = on_host_;
     cuda.enqueue_sum = sum_;
     return run_cuda(program, workload, *lanes_, options, cuda);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 
@@ -230,6 +231,8 @@ class Session {
 }  // namespace
 
 Result<std::unique_ptr<CudaLanes>> CudaLanes::make(std::uint32_t devices, bool gpu_each, DeviceId here, int gpu) {
+  // Streams beyond the hardware's queues, eight if nobody asks for more, wait behind one another. Read at the first call.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int gpus = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&gpus); status != cudaSuccess)
     return Failure{std::string("no GPU: ") + cudaGetErrorString(status)};
