@@ -416,9 +416,11 @@ Position CudaRank::position(std::uint64_t what) const {
   if (item.action == Action::Send) return {"sends the " + text(item.node), edge(item).target.value};
   if (item.action == Action::Receive) return {"receives the " + text(item.node), edge(item).source.value};
   for (std::uint32_t w = item.first_wait; w < item.end_wait; ++w) {
-    const std::uint32_t before = recorded_by_[lane_plan_.waits[w]];
-    if (lane_plan_.items[before].action == Action::Receive && !has_ended(before))
-      return {"waits before " + text(item.node), edge(lane_plan_.items[before]).source.value};
+    const std::uint32_t number = recorded_by_[lane_plan_.waits[w]];
+    const LaneItem& before = lane_plan_.items[number];
+    if ((before.action != Action::Receive && before.action != Action::Send) || has_ended(number)) continue;
+    const Edge& way = edge(before);
+    return {"waits before " + text(item.node), (before.action == Action::Receive ? way.source : way.target).value};
   }
   return {text(item.node)};
 }

@@ -5,8 +5,8 @@
 // As the real one does: a communicator runs its transfers one after the other on a rank, whatever streams they are on;
 // those of one group go on by themselves; sends and receives of two ranks match in order, and must agree in size; who is
 // not aborted waits for ever, a rank whose peer has died too. By environment: FAKE_NCCL_BUFFER, FAKE_NCCL_LATENCY_US and
-// FAKE_NCCL_BYTES_PER_US (length of a transfer: see stand_in.h), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in an asynchronous
-// error).
+// FAKE_NCCL_BYTES_PER_US (length of a transfer: see stand_in.h), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in
+// an asynchronous error), FAKE_NCCL_STALL_AFTER (it never ends).
 #include <unistd.h>
 
 #include <algorithm>
@@ -197,11 +197,11 @@ void sum_up(Communicator& mine, const Transfer& transfer) {
 
 void run(Batch& batch) {
   static const std::uint64_t fail_after = setting("FAKE_NCCL_FAIL_AFTER");
+  static const std::uint64_t stall_after = setting("FAKE_NCCL_STALL_AFTER");
   Communicator& mine = *batch.communicator;
-  if (++batches == fail_after) {
-    mine.error = ncclRemoteError;
-    wait_until(mine, [] { return false; });
-  }
+  const std::uint64_t number = ++batches;
+  if (number == fail_after) mine.error = ncclRemoteError;
+  if (number == fail_after || number == stall_after) wait_until(mine, [] { return false; });
   for (Transfer& each : batch.transfers) {
     each.moved = {};
     if (each.kind == Kind::Sum && each.type == ncclFloat32) sum_up<float>(mine, each);
