@@ -7,10 +7,12 @@ set -u
 stave=$(readlink -f -- "$1")
 stand_ins=$(readlink -f -- "$2")
 export LD_LIBRARY_PATH=$stand_ins FAKE_CUDA_DEVICES=8 FAKE_CUDA_STRICT=1
-# Ops of 3 to 6 ms, whose real work is far shorter; messages of about half a millisecond, half of it for their bytes.
-export FAKE_CUDA_KERNEL_US=150 FAKE_CUDA_COPY_US=200 FAKE_CUDA_COPY_BYTES_PER_US=1
-export FAKE_NCCL_LATENCY_US=250 FAKE_NCCL_BYTES_PER_US=1
-small=(--width 8 --heads 2 --sequence 8 --rows 1 --steps 3)
+# Ops of 8 to 20 ms, whose real work is far shorter; messages of about 1 ms, a quarter of it for their bytes.
+export FAKE_CUDA_KERNEL_US=450 FAKE_CUDA_COPY_US=750 FAKE_CUDA_COPY_BYTES_PER_US=1
+export FAKE_NCCL_LATENCY_US=750 FAKE_NCCL_BYTES_PER_US=1
+# Slots and the order of messages are planned with what messages take beside the ops: as if they took nothing, they are
+# too scarce, and a small delay of one op moves many.
+small=(--width 8 --heads 2 --sequence 8 --rows 1 --steps 5 --cost message=0.15)
 failed=0
 
 # Measured and predicted share of message time that is hidden, and their ratio in percent.
