@@ -18,7 +18,7 @@ Failure no_best_map(const char* command);
 
 /// Puts the devices of a loaded schedule on the best places found. Result: what was found, in words; empty if nothing can
 /// be, which what is made of it next will say. Errors: prices that are not those of a machine alone.
-/// Cost: at most a thousand prices of the schedule.
+/// Cost: at most a thousand prices of the schedule, and where messages contend 18 simulations.
 Result<std::string> place_best(Loaded& loaded, const std::vector<Argument>& arguments);
 
 }  // namespace stave

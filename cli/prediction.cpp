@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "core/lanes.h"
 
@@ -107,6 +109,21 @@ Costs own_lengths(const Program& program, const Timeline& measured, const Costs&
   set_pairs(program.table, result, [&](std::uint32_t first, std::uint32_t) {
     return measured.end[first] - measured.start[first];
   });
+  return result;
+}
+
+Costs measured_messages(const Program& program, const std::vector<TypicalMessage>& lengths, const Costs& costs_ns) {
+  Costs result = costs_ns;
+  const std::uint32_t devices = program.table.devices();
+  for (std::size_t payload = 0; payload < result.message.size(); ++payload) {
+    auto links = std::make_shared<std::vector<Ticks>>(std::size_t{devices} * devices, 0);
+    for (const TypicalMessage& typical : lengths) {
+      // Those of a run's other replicas are alike.
+      if (typical.payload != payload || typical.source.value >= devices || typical.target.value >= devices) continue;
+      (*links)[std::size_t{typical.source.value} * devices + typical.target.value] = typical.length_ns;
+    }
+    result.message.set_links(payload, devices, std::move(links));
+  }
   return result;
 }
 

@@ -28,4 +28,8 @@ Costs own_lengths(const Program& program, const Timeline& measured, const Costs&
 /// Costs that give every op what is typical of its kind and stage. Messages keep their price.
 Costs typical_lengths(const Program& program, const std::vector<TypicalLength>& lengths, const Costs& costs_ns);
 
+/// Costs in which a message takes what those of its payload and devices typically took, as on GPUs, where nothing makes
+/// it last its price.
+Costs measured_messages(const Program& program, const std::vector<TypicalMessage>& lengths, const Costs& costs_ns);
+
 }  // namespace stave

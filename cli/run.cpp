@@ -118,7 +118,7 @@ class Training {
       if (log) log->step(step);
       model_.compare(step, options.ranks);
     };
-    options.on_warning = [](const std::string& warning) { print_error(warning); };
+    options.on_warning = [](const std::string& warning) { print_error(warning + "\n"); };
     text.heading();
     Result<RunReport> report = gpu_ != nullptr ? gpu_->run(program(), model_.workload(), options)
                                                : stave::run(program(), model_.workload(), options);

@@ -1,7 +1,6 @@
 // The memory of large arrays in huge pages, for the whole program this is linked into: a walk over the devices of a table
 // touches some twenty arrays in as many places as there are devices, far more pages of 4 KiB than a processor keeps the
 // addresses of. Where the kernel has no huge pages to give, nothing changes.
-#include <malloc.h>
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -13,15 +12,8 @@ constexpr std::size_t kPage = std::size_t(2) << 20;
 /// At most a third of an array is in a page that is not full.
 constexpr std::size_t kLarge = 2 * kPage;
 
-/// What one step gives back the next one takes: the kernel would fill it with zeros once more.
-bool keep_memory() {
-  return mallopt(M_MMAP_THRESHOLD, 1 << 30) != 0 && mallopt(M_TRIM_THRESHOLD, 1 << 30) != 0;
-}
-
 void* allocate(std::size_t bytes) {
   if (bytes < kLarge) return std::malloc(bytes > 0 ? bytes : 1);
-  static const bool kept = keep_memory();
-  static_cast<void>(kept);
   const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
   void* const memory = whole < bytes ? nullptr : std::aligned_alloc(kPage, whole);
   if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);

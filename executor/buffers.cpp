@@ -7,7 +7,8 @@ namespace stave {
 DeviceBuffers::DeviceBuffers(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes,
                              std::size_t stash_bytes, Memory& memory)
     : stash_stride_(round_up(stash_bytes)),
-      slots_(memory, lay_out(slots, payload_bytes)),
+      slots_bytes_(lay_out(slots, payload_bytes)),
+      slots_(memory, slots_bytes_),
       stashes_(memory, stash_stride_ * slots.stash) {}
 
 std::size_t DeviceBuffers::lay_out(const Program::Slots& slots, const std::vector<std::size_t>& payload_bytes) {

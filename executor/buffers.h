@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/ids.h"
@@ -25,6 +26,8 @@ class DeviceBuffers {
   std::byte* slot(std::uint16_t payload, std::uint32_t slot) const {
     return slots_.data() + offsets_[payload] + slot * strides_[payload];
   }
+  /// All of them.
+  std::span<std::byte> slots() const { return {slots_.data(), slots_bytes_}; }
   Envelope& envelope(std::uint16_t payload, std::uint32_t slot) { return envelopes_[firsts_[payload] + slot]; }
   std::byte* stash(std::uint32_t slot) const { return stashes_.data() + slot * stash_stride_; }
 
@@ -34,6 +37,7 @@ class DeviceBuffers {
   std::vector<std::size_t> firsts_;
   std::vector<Envelope> envelopes_;
   std::size_t stash_stride_;
+  std::size_t slots_bytes_;
   MemoryBlock slots_;
   MemoryBlock stashes_;
 

@@ -20,6 +20,8 @@ struct GpuOptions {
   bool is_nccl = false;
   /// Of nccl: this process is one rank of several, with one device; which, and on which GPU, the run finds out.
   bool is_rank = false;
+  /// All messages of a rank on one communicator and one stream.
+  bool is_serial = false;
   /// A step is captured as one graph a rank, and replayed.
   bool is_graph = false;
   /// Factors of products are rounded to bf16, and sums kept in fp32.

@@ -14,6 +14,12 @@ constexpr std::size_t kMostTimes = std::size_t{1} << 23;
 constexpr std::uint32_t kAlone = UINT32_MAX;
 constexpr std::uint32_t kSecond = UINT32_MAX - 1;
 
+struct Sum {
+  Ticks ns = 0;
+  std::uint32_t samples = 0;
+  Ticks mean() const { return (ns + samples / 2) / samples; }
+};
+
 // For every position the op that its overlapped pair has beside it; kSecond for that one, kAlone for all others. Empty
 // if there are no pairs.
 std::vector<std::uint32_t> seconds_of(const Table& table) {
@@ -76,10 +82,6 @@ std::vector<TypicalLength> Measured::lengths(const std::vector<const Step*>& ste
   const Table& table = program_.table;
   const OpSet& ops = table.ops;
   const std::vector<std::uint32_t> seconds = seconds_of(table);
-  struct Sum {
-    Ticks ns = 0;
-    std::uint32_t samples = 0;
-  };
   // Kind and stage of the second op of a pair, then of the op itself.
   std::map<std::array<std::uint32_t, 4>, Sum> sums;
   for (std::uint32_t position = 0; position < table.size(); ++position) {
@@ -106,10 +108,26 @@ std::vector<TypicalLength> Measured::lengths(const std::vector<const Step*>& ste
       typical.with = KindId(key[0] - 1);
       typical.with_stage = StageId(key[1]);
     }
-    typical.length_ns = (sum.ns + sum.samples / 2) / sum.samples;
+    typical.length_ns = sum.mean();
     typical.samples = sum.samples;
     result.push_back(typical);
   }
+  return result;
+}
+
+std::vector<TypicalMessage> Measured::messages(const std::vector<const Step*>& steps) const {
+  std::map<std::array<std::uint32_t, 3>, Sum> sums;
+  for (std::uint32_t m = 0; m < program_.messages.size(); ++m) {
+    const Message& message = program_.messages[m];
+    const Edge& edge = program_.edges[message.edge.value];
+    Sum& mine = sums[{message.payload, edge.source.value, edge.target.value}];
+    const std::uint32_t node = program_.node(MessageId(m)).value;
+    for (const Step* step : steps) mine.ns += step->timeline.end[node] - step->timeline.start[node];
+    mine.samples += static_cast<std::uint32_t>(steps.size());
+  }
+  std::vector<TypicalMessage> result;
+  for (const auto& [key, sum] : sums)
+    result.push_back({static_cast<std::uint16_t>(key[0]), DeviceId(key[1]), DeviceId(key[2]), sum.mean()});
   return result;
 }
 
@@ -125,6 +143,7 @@ void Measured::report(RunReport& into) const {
   for (const Step& step : steps_)
     for (std::uint32_t i = 0; i < program_.table.size(); ++i)
       into.shortest_ns[i] = std::min(into.shortest_ns[i], step.timeline.end[i] - step.timeline.start[i]);
+  into.messages = messages(steps);
 }
 
 }  // namespace stave

@@ -34,6 +34,7 @@ class Measured {
   std::vector<const Step*> middle() const;
   /// Over `steps`, by kind, then stage; pairs after the ops by themselves. G that run as one count with what each took.
   std::vector<TypicalLength> lengths(const std::vector<const Step*>& steps) const;
+  std::vector<TypicalMessage> messages(const std::vector<const Step*>& steps) const;
   const Program& program_;
   std::size_t most_;
   std::deque<Step> steps_;

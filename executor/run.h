@@ -83,6 +83,14 @@ struct TypicalLength {
   std::uint32_t samples = 0;
 };
 
+/// What the messages of a payload on a directed edge typically take: the mean.
+struct TypicalMessage {
+  std::uint16_t payload = 0;
+  DeviceId source;
+  DeviceId target;
+  Ticks length_ns = 0;
+};
+
 struct RunReport {
   /// One step, measured: that of median makespan among the last ones. Ticks are ns, the unit is us; time 0 is the start
   /// of the step.
@@ -94,6 +102,8 @@ struct RunReport {
   std::vector<TypicalLength> lengths;
   /// Over all of them, of every position the least length.
   std::vector<Ticks> shortest_ns;
+  /// The same of messages, by payload, then devices.
+  std::vector<TypicalMessage> messages;
   /// Of every step finished.
   std::vector<double> losses;
   /// Kinds of ops that were run as a wait of their cost, because only the schedule knows what they are.

@@ -9,7 +9,8 @@ namespace stave {
 struct MessageTime {
   /// From start to end, of all messages.
   Ticks under_way = 0;
-  /// In which a lane stood idle while the message that its next op waited for last was under way.
+  /// In which a lane stood idle while the message that its next op waited for last was under way: a receiving one, or one
+  /// that writes the slot it is sent from. Of each message once, so at most `under_way`.
   Ticks exposed = 0;
 
   /// Share that is hidden; 1 if messages take no time.

@@ -95,6 +95,8 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
   command.add_option("--graph", arguments.graph, "of cuda: iter captures a step as one graph and replays it")
       ->check(CLI::IsMember({"iter"}))
       ->type_name("WHAT");
+  command.add_flag("--serial", arguments.serial,
+                   "of nccl: all messages on one communicator and one stream,\nin place of one of both a directed edge");
   command.add_option("--precision", arguments.precision, "of cuda: fp32, or bf16 for the factors of products")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->type_name("NAME")

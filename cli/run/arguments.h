@@ -28,6 +28,7 @@ struct RunArguments {
   std::string backend = "cpu";
   /// "iter", or empty.
   std::string graph;
+  bool serial = false;
   std::string precision = "fp32";
   bool rendezvous = false;
   /// Of a message between sleeps.

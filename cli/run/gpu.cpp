@@ -37,6 +37,7 @@ Result<std::unique_ptr<Gpu>> make_gpu(const RunArguments& arguments, std::uint32
   GpuOptions options;
   options.is_nccl = role.transport == TransportKind::Nccl;
   options.is_rank = role.is_rank;
+  options.is_serial = arguments.serial;
   options.is_graph = !arguments.graph.empty();
   options.is_bf16 = arguments.precision == "bf16";
   Result<std::unique_ptr<Gpu>> made = gpu_maker(devices, options);

@@ -32,6 +32,8 @@ Result<Role> find_role(const RunArguments& arguments) {
                                arguments.backend)};
   if (!arguments.is_on_gpus() && (!arguments.graph.empty() || arguments.precision != "fp32"))
     return Failure{fmt::format("--{} is of --backend cuda", arguments.graph.empty() ? "precision" : "graph")};
+  if (arguments.serial && role.transport != TransportKind::Nccl)
+    return Failure{fmt::format("--serial is of --transport nccl, not of {}", name)};
   if (arguments.rendezvous && role.transport != TransportKind::Mpi)
     return Failure{fmt::format("--rendezvous is of --transport mpi, not of {}", name)};
   if (!info.has_ranks && arguments.transport.empty()) {

@@ -192,6 +192,8 @@ std::string RunText::unit_text(const RunReport& report) const {
   Ticks waits = 0;
   for (std::uint32_t node = 0; node < built_.program->nodes(); ++node) {
     const OpKind* kind = node < table.size() ? &table.ops.kind(table.entries[node]) : nullptr;
+    // Messages of GPUs take what they take.
+    if (kind == nullptr && arguments_.is_on_gpus()) continue;
     const bool is_wait = kind == nullptr || kind->operation == Operation::Declared;
     if (is_wait) waits += options_.cost_ns[node];
     if (is_wait || kind->optional) continue;
@@ -203,9 +205,9 @@ std::string RunText::unit_text(const RunReport& report) const {
   const double ratio = static_cast<double>(computed) / static_cast<double>(priced);
   if (ratio >= 0.5 && ratio <= 2) return "";
   return fmt::format(
-      "The computing took {:.2g} of what its costs are at {} ms a unit: with --unit-ms {:.2g} waits and\n"
-      "messages would be as long beside it as the schedule has them.\n",
-      ratio, arguments_.unit_ms, ratio * arguments_.unit_ms);
+      "The computing took {:.2g} of what its costs are at {} ms a unit: with --unit-ms {:.2g} waits{}\n"
+      "would be as long beside it as the schedule has them.\n",
+      ratio, arguments_.unit_ms, ratio * arguments_.unit_ms, arguments_.is_on_gpus() ? "" : " and messages");
 }
 
 void RunText::compare(const RunReport& report) {
@@ -215,7 +217,9 @@ void RunText::compare(const RunReport& report) {
   const IdVector<DeviceId, DeviceReport> was = analyse(*built_.schedule, program, report.timeline).devices;
   const IdVector<DeviceId, DeviceReport> is = analyse(*built_.schedule, program, predicted).devices;
   say(fmt::format("\nstep {} measured, against the simulator's prediction from {}\n\n", report.timeline_step + 1,
-                  from_costs ? "the costs" : "the mean time of each stage's ops"));
+                  from_costs                ? "the costs"
+                  : arguments_.is_on_gpus() ? "the mean time of each stage's ops and each link's messages"
+                                            : "the mean time of each stage's ops"));
   say(fmt::format("            {:^34}  {:^34}\n", "busy", "end of the last op"));
   say(fmt::format("            {:>11} {:>11} {:>10}  {:>11} {:>11} {:>10}\n", "measured", "predicted", "difference",
                   "measured", "predicted", "difference"));
@@ -246,7 +250,7 @@ void RunText::compare(const RunReport& report) {
   if (options_.clock == Clock::Virtual)
     say("The ops of a stage take unlike times, by their sizes or by chance; more steps or a larger model leave less to "
         "chance.\n");
-  const Timeline by_own = simulate(program, own_lengths(program, report.timeline, costs_ns_));
+  const Timeline by_own = simulate(program, own_lengths(program, report.timeline, with_messages(report)));
   const Ticks own = analyse(*built_.schedule, program, by_own).makespan;
   say(fmt::format("With each op's own time in place of the means the prediction is {}: {}.\n", time(own),
                   difference(measured_end, own)));
@@ -275,7 +279,7 @@ void RunText::close_json(const RunReport& report, double last_five) {
     result["predicted"] = timeline_json(predict(report));
     if (!arguments_.sleeps())
       result["predicted_from_own_times"] =
-          timeline_json(simulate(*built_.program, own_lengths(*built_.program, report.timeline, costs_ns_)));
+          timeline_json(simulate(*built_.program, own_lengths(*built_.program, report.timeline, with_messages(report))));
   }
   if (const Transformer* transformer = model_.transformer(); transformer != nullptr && !report.losses.empty()) {
     Json frozen = Json::array();
@@ -308,9 +312,13 @@ RunText::Json RunText::timeline_json(const Timeline& timeline) const {
           {"message_time_hidden", messages.hidden()}};
 }
 
+Costs RunText::with_messages(const RunReport& report) const {
+  return arguments_.is_on_gpus() ? measured_messages(*built_.program, report.messages, costs_ns_) : costs_ns_;
+}
+
 Timeline RunText::predict(const RunReport& report) const {
   if (arguments_.sleeps()) return simulate(*built_.program, costs_ns_);
-  return simulate(*built_.program, typical_lengths(*built_.program, report.lengths, costs_ns_));
+  return simulate(*built_.program, typical_lengths(*built_.program, report.lengths, with_messages(report)));
 }
 
 void RunText::say(const std::string& text) {

@@ -39,6 +39,8 @@ class RunText {
   void compare(const RunReport& report);
   void close_json(const RunReport& report, double last_five);
   Json timeline_json(const Timeline& timeline) const;
+  /// The schedule's costs, with what messages take: their price, which they are made to last, and on GPUs what they took.
+  Costs with_messages(const RunReport& report) const;
   Timeline predict(const RunReport& report) const;
   void say(const std::string& text);
   void show(const std::string& text);

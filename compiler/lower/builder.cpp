@@ -10,7 +10,7 @@ namespace stave {
 namespace {
 
 /// How many nodes ahead a walk in issue order fetches memory: neighbours in time lie far apart in every array.
-constexpr std::size_t kAhead = 24;
+constexpr std::size_t kAhead = 48;
 
 }  // namespace
 
@@ -313,7 +313,7 @@ void Builder::messages() {
   program_.messages.reserve(leaders_.size());
   for (std::size_t i = 0; i < leaders_.size(); ++i) {
     if (i + kAhead < leaders_.size()) {
-      __builtin_prefetch(&readers_.of.items[leaders_[i + kAhead]]);
+      __builtin_prefetch(readers_.of.items.data() + leaders_[i + kAhead] + 1);
       __builtin_prefetch(&drafts_[leaders_[i + kAhead]]);
     }
     const std::uint32_t leader = leaders_[i];

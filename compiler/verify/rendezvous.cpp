@@ -96,7 +96,7 @@ class Rendezvous {
 
   /// Nodes that follow each other in time lie far apart in every array: what those to come ask for is fetched before.
   void fetch(std::size_t i) const {
-    constexpr std::size_t kAhead = 16;
+    constexpr std::size_t kAhead = 40;
     const std::vector<NodeId>& order = program_.order;
     if (i + 2 * kAhead >= order.size()) return;
     __builtin_prefetch(program_.waits.first.data() + order[i + 2 * kAhead].value);

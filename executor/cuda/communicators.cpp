@@ -5,10 +5,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
 #include <utility>
+
+#include "executor/cuda/check.h"
+
+// Of NCCL 2.19 and later. An older one at run time has no such functions, and their addresses are null.
+#pragma weak ncclMemAlloc
+#pragma weak ncclMemFree
+#pragma weak ncclCommRegister
+#pragma weak ncclCommDeregister
 
 namespace stave {
 
@@ -38,7 +47,41 @@ void revoke(ncclComm_t communicator) {
 
 std::size_t count_messages(const Program& program, bool serial) { return serial ? 1 : program.edges.size(); }
 
+class MessageMemory : public CudaMemory {
+ public:
+  explicit MessageMemory(cudaStream_t stream) : CudaMemory(stream, false) {}
+
+  std::byte* allocate(std::size_t bytes) override {
+    void* data = nullptr;
+    if (ncclMemAlloc == nullptr || ncclMemFree == nullptr || ncclMemAlloc(&data, bytes) != ncclSuccess) {
+      // What NCCL was refused is not an error of what comes next.
+      cudaGetLastError();
+      return CudaMemory::allocate(bytes);
+    }
+    blocks_.push_back(static_cast<std::byte*>(data));
+    check(cudaMemset(data, 0, bytes), "cudaMemset");
+    return blocks_.back();
+  }
+
+  void release(std::byte* data) override {
+    if (std::erase(blocks_, data) == 0) return CudaMemory::release(data);
+    ncclMemFree(data);
+  }
+
+  bool may_register(const std::byte* data) const override { return std::ranges::find(blocks_, data) != blocks_.end(); }
+
+ private:
+  std::vector<std::byte*> blocks_;
+};
+
 }  // namespace
+
+std::unique_ptr<CudaMemory> make_message_memory(cudaStream_t stream) { return std::make_unique<MessageMemory>(stream); }
+
+void Communicators::set_environment(bool serial, bool graph) {
+  if (serial) setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
+  if (graph) setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
+}
 
 std::size_t Communicators::count(const Program& program, const Plan& plan, bool serial) {
   return count_messages(program, serial) + plan.model.stages;
@@ -58,7 +101,10 @@ std::vector<std::byte> Communicators::make_ids(std::size_t count) {
 Communicators::Communicators(const Program& program, const Plan& plan, bool serial, DeviceId rank)
     : program_(program), serial_(serial), rank_(rank), first_stage_(count_messages(program, serial)) {
   members_.resize(count(program, plan, serial));
-  if (serial) members_[0] = {nullptr, static_cast<int>(rank.value), static_cast<int>(program.table.devices())};
+  if (serial) {
+    members_[0].rank = static_cast<int>(rank.value);
+    members_[0].ranks = static_cast<int>(program.table.devices());
+  }
   for (std::uint32_t e = 0; e < program.edges.size() && !serial; ++e) {
     members_[e].ranks = 2;
     if (program.edges[e].source == rank) members_[e].rank = 0;
@@ -74,12 +120,15 @@ Communicators::Communicators(const Program& program, const Plan& plan, bool seri
 }
 
 Communicators::~Communicators() {
-  for (const Member& each : members_)
-    if (each.communicator != nullptr) ncclCommDestroy(each.communicator);
+  for (const Member& each : members_) {
+    if (each.communicator == nullptr) continue;
+    if (each.registered != nullptr) ncclCommDeregister(each.communicator, each.registered);
+    ncclCommDestroy(each.communicator);
+  }
 }
 
 template <class Call>
-void Communicators::enqueue(const Member& member, const char* what, const Call& call) {
+std::string Communicators::finish(const Member& member, const char* what, const Call& call) {
   std::unique_lock lock(mutex_);
   const auto require_whole = [&] {
     if (aborted_) throw std::runtime_error(std::string(what) + ": aborted");
@@ -95,7 +144,12 @@ void Communicators::enqueue(const Member& member, const char* what, const Call& 
     if (const ncclResult_t asked = ncclCommGetAsyncError(member.communicator, &result); asked != ncclSuccess)
       result = asked;
   }
-  if (result != ncclSuccess) throw std::runtime_error(kName + what + ": " + ncclGetErrorString(result));
+  return result == ncclSuccess ? "" : kName + what + ": " + ncclGetErrorString(result);
+}
+
+template <class Call>
+void Communicators::enqueue(const Member& member, const char* what, const Call& call) {
+  if (const std::string error = finish(member, what, call); !error.empty()) throw std::runtime_error(error);
 }
 
 void Communicators::connect(const std::vector<std::byte>& ids, std::byte* scratch,
@@ -125,6 +179,26 @@ void Communicators::connect(const std::vector<std::byte>& ids, std::byte* scratc
     }
     wait(lane);
   }
+  for (std::uint32_t s = 0; first_stage_ + s < members_.size(); ++s) {
+    if (of(StageId(s)).rank < 0) continue;
+    const cudaStream_t lane = stream(EdgeId());
+    sum(StageId(s), {Element::Float32, scratch, kWarmUpBytes / sizeof(float)}, lane);
+    wait(lane);
+  }
+}
+
+void Communicators::register_memory(std::span<std::byte> memory) {
+  if (memory.empty() || ncclCommRegister == nullptr || ncclCommDeregister == nullptr) return;
+  for (std::size_t i = 0; i < first_stage_; ++i) {
+    Member& mine = members_[i];
+    if (mine.rank < 0) continue;
+    void* handle = nullptr;
+    const std::string error = finish(mine, "ncclCommRegister", [&](ncclComm_t communicator) {
+      return ncclCommRegister(communicator, memory.data(), memory.size(), &handle);
+    });
+    if (error.empty()) mine.registered = handle;
+  }
+  cudaGetLastError();
 }
 
 int Communicators::peer(EdgeId edge, bool source) const {

@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/program.h"
+#include "executor/cuda/backend.h"
 #include "executor/plan.h"
 #include "executor/stage/stage.h"
 
@@ -19,8 +22,15 @@ struct ncclComm;
 
 namespace stave {
 
+/// Memory of the current GPU that communicators can register; plain memory of it where NCCL has none.
+std::unique_ptr<CudaMemory> make_message_memory(cudaStream_t stream);
+
 class Communicators {
  public:
+  /// What NCCL and CUDA read from the environment once, at their first call, where the user has not set it: with `serial`
+  /// transfers in the order of the host's calls; with `graph` no bookkeeping for what runs beside a graph, for nothing
+  /// does.
+  static void set_environment(bool serial, bool graph);
   /// How many a run has, over all ranks: with `serial` one for all messages, else one for every directed edge; and one
   /// for every stage with replicas.
   static std::size_t count(const Program& program, const Plan& plan, bool serial);
@@ -33,10 +43,15 @@ class Communicators {
   ~Communicators();
   Communicators(const Communicators&) = delete;
 
-  /// Joins all others, edge by edge, and exchanges a few bytes at `scratch` over each on the stream given, so that no
-  /// connection is made later. `wait` returns once what the stream has is done. Throws std::runtime_error.
+  /// Joins all others, edge by edge and stage by stage, and exchanges a few bytes at `scratch`, which are 0, over each on
+  /// the stream given, of an edge that is not valid that of sums, so that no connection is made later. `wait` returns
+  /// once what the stream has is done. Throws std::runtime_error.
   void connect(const std::vector<std::byte>& ids, std::byte* scratch, const std::function<cudaStream_t(EdgeId)>& stream,
                const std::function<void(cudaStream_t)>& wait);
+
+  /// Lets NCCL move messages from and to this memory, of which may_register() holds, without copies of its own.
+  /// What it refuses works as other memory does. After connect().
+  void register_memory(std::span<std::byte> memory);
 
   /// Enqueue; throw std::runtime_error.
   void send(EdgeId edge, const std::byte* data, std::size_t bytes, cudaStream_t stream);
@@ -54,8 +69,13 @@ class Communicators {
     // Of this rank; -1 if it does not take part.
     int rank = -1;
     int ranks = 0;
+    // What NCCL calls the memory registered, if any.
+    void* registered = nullptr;
   };
   // `call` is given the communicator of `member`, unless all were aborted; waits until it is no longer in progress.
+  // Throws if they were; `enqueue` if the call failed, too.
+  template <class Call>
+  std::string finish(const Member& member, const char* what, const Call& call);
   template <class Call>
   void enqueue(const Member& member, const char* what, const Call& call);
   Member& of(EdgeId edge) { return members_[serial_ ? 0 : edge.value]; }

@@ -9,6 +9,11 @@ namespace {
 [[noreturn]] void fail() { throw std::runtime_error("this build has no NCCL"); }
 }  // namespace
 
+std::unique_ptr<CudaMemory> make_message_memory(cudaStream_t stream) {
+  return std::make_unique<CudaMemory>(stream, false);
+}
+
+void Communicators::set_environment(bool, bool) {}
 std::size_t Communicators::count(const Program&, const Plan&, bool) { return 0; }
 std::vector<std::byte> Communicators::make_ids(std::size_t) { fail(); }
 Communicators::Communicators(const Program& program, const Plan&, bool serial, DeviceId rank)
@@ -20,6 +25,7 @@ void Communicators::connect(const std::vector<std::byte>&, std::byte*, const std
                             const std::function<void(cudaStream_t)>&) {
   fail();
 }
+void Communicators::register_memory(std::span<std::byte>) { fail(); }
 void Communicators::send(EdgeId, const std::byte*, std::size_t, cudaStream_t) { fail(); }
 void Communicators::receive(EdgeId, std::byte*, std::size_t, cudaStream_t) { fail(); }
 void Communicators::sum(StageId, const GradientView&, cudaStream_t) { fail(); }

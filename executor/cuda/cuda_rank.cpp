@@ -70,7 +70,9 @@ CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload,
     streams_.push_back(computes ? lanes[lane.device].stream : owned_.back().get());
     ends_.push_back(make_event(false));
     if (!computes) continue;
-    memories_.push_back(std::make_unique<CudaMemory>(streams_.back(), cuda.slots_on_host));
+    const bool may_register = cuda.transport == CudaTransport::Nccl && !cuda.slots_on_host;
+    memories_.push_back(may_register ? make_message_memory(streams_.back())
+                                     : std::make_unique<CudaMemory>(streams_.back(), cuda.slots_on_host));
     devices_[lane.device.value] =
         std::make_unique<Device>(program, plan, workload, lane.device, payload_bytes, *memories_.back());
   }
@@ -92,14 +94,15 @@ CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload,
     stops_.push_back(make_event(true));
   }
   cursor_.assign(by_lane_.size(), 0);
-  make_transfers();
   if (options.measures_norm) {
     parts_ = DeviceBytes(cuda::kSquareParts * sizeof(double));
     squares_ = DeviceBytes(plan.model.stages * sizeof(double));
   }
-  if (cuda.transport == CudaTransport::Nccl)
-    communicators_ = std::make_unique<Communicators>(program, plan, cuda.serial, rank);
   alive_ = now_ns();
+  make_transfers();
+  if (cuda.transport != CudaTransport::Nccl) return;
+  Communicators::set_environment(cuda.serial, cuda.graph);
+  communicators_ = std::make_unique<Communicators>(program, plan, cuda.serial, rank);
 }
 
 void CudaRank::use_gpu() const { check(cudaSetDevice(gpu_), "cudaSetDevice"); }
@@ -145,12 +148,14 @@ void CudaRank::connect(const std::vector<std::byte>& ids) {
   communicators_->connect(
       ids, scratch_->data(),
       // An edge without a message needs no lane of its own.
-      [&](EdgeId e) { return of_edge[e.value] == nullptr ? streams_.front() : of_edge[e.value]; },
+      [&](EdgeId e) { return !e.valid() || of_edge[e.value] == nullptr ? streams_.front() : of_edge[e.value]; },
       [&](cudaStream_t stream) {
         check(cudaEventRecord(done_.get(), stream), "cudaEventRecord");
         wait_for(done_.get());
       });
   if (watchdog_ != nullptr) watchdog_->end(0);
+  const std::span<std::byte> slots = device(rank_).buffers().slots();
+  if (memories_.front()->may_register(slots.data())) communicators_->register_memory(slots);
 }
 
 void CudaRank::begin_step(std::uint64_t step) {
@@ -411,9 +416,11 @@ Position CudaRank::position(std::uint64_t what) const {
   if (item.action == Action::Send) return {"sends the " + text(item.node), edge(item).target.value};
   if (item.action == Action::Receive) return {"receives the " + text(item.node), edge(item).source.value};
   for (std::uint32_t w = item.first_wait; w < item.end_wait; ++w) {
-    const std::uint32_t before = recorded_by_[lane_plan_.waits[w]];
-    if (lane_plan_.items[before].action == Action::Receive && !has_ended(before))
-      return {"waits before " + text(item.node), edge(lane_plan_.items[before]).source.value};
+    const std::uint32_t number = recorded_by_[lane_plan_.waits[w]];
+    const LaneItem& before = lane_plan_.items[number];
+    if ((before.action != Action::Receive && before.action != Action::Send) || has_ended(number)) continue;
+    const Edge& way = edge(before);
+    return {"waits before " + text(item.node), (before.action == Action::Receive ? way.source : way.target).value};
   }
   return {text(item.node)};
 }

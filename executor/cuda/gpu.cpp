@@ -20,9 +20,10 @@ GpusSeen gpus_seen(std::optional<std::uint32_t> local_rank) {
   ::gethostname(host, sizeof(host) - 1);
   seen.host = host;
   seen.local_rank = local_rank;
-  int count = 0;
-  cudaError_t status = cudaGetDeviceCount(&count);
-  for (int g = 0; g < count && status == cudaSuccess; ++g) {
+  const Result<int> count = count_gpus();
+  if (!count) seen.error = count.failure().message;
+  cudaError_t status = cudaSuccess;
+  for (int g = 0; count && g < count.value() && status == cudaSuccess; ++g) {
     char bus[32] = {};
     status = cudaDeviceGetPCIBusId(bus, sizeof bus, g);
     seen.gpus.emplace_back(bus);
@@ -63,6 +64,7 @@ class CudaGpu : public Gpu {
     CudaOptions cuda;
     cuda.transport = options_.is_nccl ? CudaTransport::Nccl : CudaTransport::Local;
     cuda.graph = options_.is_graph;
+    cuda.serial = options_.is_serial;
     cuda.slots_on_host = on_host_;
     cuda.enqueue_sum = sum_;
     return run_cuda(program, workload, *lanes_, options, cuda);

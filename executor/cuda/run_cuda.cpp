@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 
@@ -229,10 +230,19 @@ class Session {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaLanes>> CudaLanes::make(std::uint32_t devices, bool gpu_each, DeviceId here, int gpu) {
+Result<int> count_gpus() {
+  // Streams beyond the hardware's queues, eight if nobody asks for more, wait behind one another. Read at the first call.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int gpus = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&gpus); status != cudaSuccess)
-    return Failure{std::string("no GPU: ") + cudaGetErrorString(status)};
+    return Failure{cudaGetErrorString(status)};
+  return gpus;
+}
+
+Result<std::unique_ptr<CudaLanes>> CudaLanes::make(std::uint32_t devices, bool gpu_each, DeviceId here, int gpu) {
+  const Result<int> found = count_gpus();
+  if (!found) return Failure{"no GPU: " + found.failure().message};
+  const int gpus = found.value();
   if (gpu < 0 || gpu >= gpus)
     return Failure{"GPU " + std::to_string(gpu) + " is not here: there are " + std::to_string(gpus)};
   auto lanes = std::make_unique<CudaLanes>();

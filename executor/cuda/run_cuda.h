@@ -26,6 +26,9 @@ enum class CudaTransport : std::uint8_t {
   Nccl,
 };
 
+/// How many GPUs this process sees. To be its first call of CUDA, for which it chooses settings. Errors: CUDA's words.
+Result<int> count_gpus();
+
 /// The compute lanes of a run, which its stages are made for.
 class CudaLanes {
  public:

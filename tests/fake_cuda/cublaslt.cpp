@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "stand_in.h"
 #include "executor/cpu/matmul.h"
 
 namespace {
@@ -53,7 +54,7 @@ Matrix& of(cublasLtMatrixLayout_t m) { return *reinterpret_cast<Matrix*>(m); }
 Preference& of(cublasLtMatmulPreference_t p) { return *reinterpret_cast<Preference*>(p); }
 
 cublasStatus_t wrong(const char* what) {
-  std::fprintf(stderr, "fake cuBLASLt: %s\n", what);
+  cudaStandInMisuse("cuBLASLt", what);
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -99,6 +100,7 @@ void compute(void* data) {
   const auto* bias = static_cast<const float*>(d.bias);
   for (std::size_t j = 0; d.epilogue == CUBLASLT_EPILOGUE_BIAS && j < p.n; ++j)
     for (std::size_t i = 0; i < p.m; ++i) call->c_at[j * static_cast<std::size_t>(call->c.stride) + i] += bias[i];
+  cudaStandInLast(cudaStandInKernelNs());
   // A captured call is made again with every replay.
   if (call->kept) call.release();
 }

@@ -54,10 +54,11 @@ cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total) {
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  static const std::uint64_t least_us = setting("FAKE_CUDA_COPY_US", 0);
+  static const std::uint64_t least_ns = 1000 * setting("FAKE_CUDA_COPY_US", 0);
+  static const std::uint64_t rate = setting("FAKE_CUDA_COPY_BYTES_PER_US", 0);
   return enqueue(stream, "a copy", [=] {
-    pause_us(least_us);
     std::memcpy(to, from, bytes);
+    cudaStandInLast(least_ns + (rate == 0 ? 0 : 1000 * bytes / rate));
   });
 }
 

@@ -5,13 +5,12 @@
 // As the real one does: a communicator runs its transfers one after the other on a rank, whatever streams they are on;
 // those of one group go on by themselves; sends and receives of two ranks match in order, and must agree in size; who is
 // not aborted waits for ever, a rank whose peer has died too. By environment: FAKE_NCCL_BUFFER, FAKE_NCCL_LATENCY_US and
-// FAKE_NCCL_BYTES_PER_US (length of a transfer), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in an asynchronous
-// error).
+// FAKE_NCCL_BYTES_PER_US (length of a transfer: see stand_in.h), FAKE_NCCL_FAIL_AFTER (the n-th batch of a process ends in
+// an asynchronous error), FAKE_NCCL_STALL_AFTER (it never ends).
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,14 +20,15 @@
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include "nccl_memory.h"
 #include "nccl_world.h"
+#include "stand_in.h"
 
 using stave::fake::Moved;
 using stave::fake::Step;
@@ -108,22 +108,35 @@ std::shared_ptr<Communicator> find(ncclComm_t handle) {
 }
 
 ncclResult_t wrong(const char* what) {
-  std::fprintf(stderr, "fake NCCL: %s\n", what);
+  cudaStandInMisuse("NCCL", what);
   return ncclInvalidUsage;
 }
 
-void last(std::size_t bytes) {
+std::uint64_t length_ns(std::size_t bytes) {
   static const std::uint64_t latency = setting("FAKE_NCCL_LATENCY_US");
   static const std::uint64_t rate = setting("FAKE_NCCL_BYTES_PER_US");
-  const std::uint64_t us = latency + (rate == 0 ? 0 : bytes / rate);
-  if (us != 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+  return 1000 * latency + (rate == 0 ? 0 : 1000 * bytes / rate);
+}
+
+// A transfer that has a length begins when its last rank has come to it, and ends for all at once.
+std::uint64_t last(std::size_t bytes, std::uint64_t posted_ns) {
+  std::uint64_t& clock = *cudaStandInClock();
+  if (length_ns(bytes) == 0) return clock;
+  clock = std::max(clock, posted_ns);
+  cudaStandInLast(length_ns(bytes));
+  return clock;
 }
 
 // True if the transfer could go on.
 bool move(Communicator& mine, Transfer& transfer) {
   World& world = *mine.world;
-  if (transfer.kind == Kind::Send)
-    return world.send(mine.rank, transfer.peer, transfer.from, transfer.bytes(), transfer.moved) == Step::Moved;
+  if (transfer.kind == Kind::Send) {
+    if (!transfer.moved.began) transfer.moved.time_ns = *cudaStandInClock();
+    const Step step = world.send(mine.rank, transfer.peer, transfer.from, transfer.bytes(), transfer.moved);
+    if (transfer.moved.ended && length_ns(transfer.bytes()) != 0)
+      *cudaStandInClock() = std::max(*cudaStandInClock(), transfer.moved.time_ns);
+    return step == Step::Moved;
+  }
   const Step step = world.receive(transfer.peer, mine.rank, transfer.to, transfer.bytes(), transfer.moved, last);
   if (step == Step::Mismatch && mine.error == ncclSuccess) {
     std::fprintf(stderr, "fake NCCL: rank %d sends %llu bytes, rank %d receives %zu\n", transfer.peer,
@@ -163,10 +176,16 @@ void sum_up(Communicator& mine, const Transfer& transfer) {
     const std::uint64_t number = mine.parts++;
     World::Part& own = world.part(mine.rank);
     if (!every_rank([number](const World::Part& each) { return each.taken >= number; })) return;
+    own.posted_ns = *cudaStandInClock();
     std::memcpy(own.data, transfer.from + first * sizeof(T), count * sizeof(T));
     own.put = number + 1;
     world.notify();
     if (!every_rank([number](const World::Part& each) { return each.put > number; })) return;
+    if (first == 0) {
+      std::uint64_t posted_ns = 0;
+      for (int r = 0; r < world.ranks(); ++r) posted_ns = std::max(posted_ns, world.part(r).posted_ns.load());
+      last(transfer.bytes(), posted_ns);
+    }
     std::fill(total.begin(), total.end(), T());
     for (int r = 0; r < world.ranks(); ++r)
       for (std::size_t i = 0; i < count; ++i) total[i] += reinterpret_cast<const T*>(world.part(r).data)[i];
@@ -178,11 +197,11 @@ void sum_up(Communicator& mine, const Transfer& transfer) {
 
 void run(Batch& batch) {
   static const std::uint64_t fail_after = setting("FAKE_NCCL_FAIL_AFTER");
+  static const std::uint64_t stall_after = setting("FAKE_NCCL_STALL_AFTER");
   Communicator& mine = *batch.communicator;
-  if (++batches == fail_after) {
-    mine.error = ncclRemoteError;
-    wait_until(mine, [] { return false; });
-  }
+  const std::uint64_t number = ++batches;
+  if (number == fail_after) mine.error = ncclRemoteError;
+  if (number == fail_after || number == stall_after) wait_until(mine, [] { return false; });
   for (Transfer& each : batch.transfers) {
     each.moved = {};
     if (each.kind == Kind::Sum && each.type == ncclFloat32) sum_up<float>(mine, each);
@@ -253,6 +272,9 @@ ncclResult_t post(ncclComm_t handle, cudaStream_t stream, const Transfer& transf
     return wrong("a transfer to a rank that does not exist");
   if (transfer.kind == Kind::Sum && transfer.type != ncclFloat32 && transfer.type != ncclUint64)
     return wrong("a sum of a type that is not stood in for");
+  if (transfer.kind != Kind::Sum &&
+      !stave::fake::may_carry(handle, transfer.kind == Kind::Send ? transfer.from : transfer.to, transfer.bytes()))
+    return ncclInvalidUsage;
   pending.push_back({handle, stream, transfer});
   return depth == 0 ? flush() : ncclSuccess;
 }
@@ -262,6 +284,7 @@ ncclResult_t end_of(ncclComm_t handle, bool aborts) {
   if (mine == nullptr) return wrong("a communicator destroyed twice");
   if (aborts) mine->aborted = true;
   mine->world->notify();
+  stave::fake::forget(handle, aborts);
   const std::scoped_lock lock(all_mutex);
   communicators().erase(handle);
   return ncclSuccess;

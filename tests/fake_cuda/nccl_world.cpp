@@ -21,7 +21,13 @@ namespace {
 
 constexpr int kMostRanks = 64;
 constexpr std::size_t kLeastRing = std::size_t{1} << 14;
-constexpr std::size_t kSizeBytes = sizeof(std::uint64_t);
+
+// Before every message.
+struct Title {
+  std::uint64_t bytes = 0;
+  std::uint64_t posted_ns = 0;
+};
+constexpr std::size_t kTitleBytes = sizeof(Title);
 
 std::size_t room() {
   static const char* const text = std::getenv("FAKE_NCCL_BUFFER");
@@ -57,10 +63,12 @@ struct World::Head {
   std::atomic<std::uint8_t> joined[kMostRanks];
 };
 
-// Bytes of the messages of one rank to another, each behind its size.
+// Bytes of the messages of one rank to another, each behind its title.
 struct World::Channel {
   std::atomic<std::uint64_t> written;
   std::atomic<std::uint64_t> read;
+  // When the last one matched ends.
+  std::atomic<std::uint64_t> ends_ns;
 };
 
 std::shared_ptr<World> World::open(const std::string& id, int ranks) {
@@ -71,7 +79,7 @@ std::shared_ptr<World> World::open(const std::string& id, int ranks) {
   std::shared_ptr<World> world(new World);
   world->path_ = path_of(id);
   world->ranks_ = ranks;
-  // A message that is held at once has its size before it: of the smallest, twice as much as its data.
+  // A message that is held at once has its title before it: of the smallest, four times its data.
   world->capacity_ = std::max(kLeastRing, 4 * room() / 64 * 64);
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t channels = n * n * (sizeof(Channel) + world->capacity_);
@@ -140,18 +148,18 @@ Step World::send(int from, int to, const std::byte* data, std::size_t bytes, Mov
   Channel& mine = channel(from, to);
   const std::uint64_t read = mine.read.load(std::memory_order_acquire);
   std::uint64_t written = mine.written.load(std::memory_order_relaxed);
-  // Sizes begin on their own boundary.
-  const std::size_t padded = (bytes + kSizeBytes - 1) / kSizeBytes * kSizeBytes;
+  // Titles begin on their own boundary.
+  const std::size_t padded = (bytes + kTitleBytes - 1) / kTitleBytes * kTitleBytes;
   bool changed = false;
   bool is_held = false;
   if (!moved.began) {
-    if (written - read + kSizeBytes > capacity_) return Step::Nothing;
-    const std::uint64_t size = bytes;
-    std::memcpy(ring(mine) + written % capacity_, &size, kSizeBytes);
+    if (written - read + kTitleBytes > capacity_) return Step::Nothing;
+    const Title title{bytes, moved.time_ns};
+    std::memcpy(ring(mine) + written % capacity_, &title, kTitleBytes);
     moved.began = true;
-    moved.end = written + kSizeBytes + padded;
+    moved.end = written + kTitleBytes + padded;
     is_held = room() != 0 && written - read + bytes <= room();
-    written += kSizeBytes;
+    written += kTitleBytes;
     changed = true;
   }
   while (moved.bytes < padded) {
@@ -165,27 +173,28 @@ Step World::send(int from, int to, const std::byte* data, std::size_t bytes, Mov
   }
   mine.written.store(written, std::memory_order_release);
   if (changed) notify();
+  if (read >= moved.end) moved.time_ns = mine.ends_ns.load();
   moved.ended = read >= moved.end || (is_held && moved.bytes == padded);
   return changed || moved.ended ? Step::Moved : Step::Nothing;
 }
 
-Step World::receive(int from, int to, std::byte* data, std::size_t bytes, Moved& moved, void (*matched)(std::size_t)) {
+Step World::receive(int from, int to, std::byte* data, std::size_t bytes, Moved& moved, Matched matched) {
   Channel& mine = channel(from, to);
   const std::uint64_t written = mine.written.load(std::memory_order_acquire);
   std::uint64_t read = mine.read.load(std::memory_order_relaxed);
-  const std::size_t padded = (bytes + kSizeBytes - 1) / kSizeBytes * kSizeBytes;
+  const std::size_t padded = (bytes + kTitleBytes - 1) / kTitleBytes * kTitleBytes;
   bool changed = false;
   if (!moved.began) {
-    if (written - read < kSizeBytes) return Step::Nothing;
-    std::uint64_t size = 0;
-    std::memcpy(&size, ring(mine) + read % capacity_, kSizeBytes);
-    if (size != bytes) {
-      moved.end = size;
+    if (written - read < kTitleBytes) return Step::Nothing;
+    Title title;
+    std::memcpy(&title, ring(mine) + read % capacity_, kTitleBytes);
+    if (title.bytes != bytes) {
+      moved.end = title.bytes;
       return Step::Mismatch;
     }
     moved.began = true;
-    matched(bytes);
-    read += kSizeBytes;
+    mine.ends_ns.store(matched(bytes, title.posted_ns));
+    read += kTitleBytes;
     changed = true;
   }
   while (moved.bytes < padded) {

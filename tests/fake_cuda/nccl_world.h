@@ -18,6 +18,8 @@ struct Moved {
   std::size_t bytes = 0;
   /// Of a send: how far its channel must be read for it to have ended.
   std::uint64_t end = 0;
+  /// Of a send, on the clock of the queues: when it was posted; once its receive has taken all, when that ended.
+  std::uint64_t time_ns = 0;
 };
 
 enum class Step { Nothing, Moved, Mismatch };
@@ -41,9 +43,11 @@ class World {
   void notify();
 
   /// Moves a message on as far as it goes. A send has ended when its receive has taken all, or at once if the channel may
-  /// hold so many bytes (FAKE_NCCL_BUFFER). `matched` is called when a receive has found its send, before data moves.
+  /// hold so many bytes (FAKE_NCCL_BUFFER). `matched` is called when a receive has found its send, before data moves, with
+  /// the bytes and when that was posted; it gives back when both end.
+  using Matched = std::uint64_t (*)(std::size_t bytes, std::uint64_t posted_ns);
   Step send(int from, int to, const std::byte* data, std::size_t bytes, Moved& moved);
-  Step receive(int from, int to, std::byte* data, std::size_t bytes, Moved& moved, void (*matched)(std::size_t));
+  Step receive(int from, int to, std::byte* data, std::size_t bytes, Moved& moved, Matched matched);
 
   /// Room for a part of a sum, of each rank, and what it can hold.
   static constexpr std::size_t kPart = std::size_t{1} << 14;
@@ -51,6 +55,8 @@ class World {
     /// Parts of this rank that were put here, and of all others that were taken.
     std::atomic<std::uint64_t> put;
     std::atomic<std::uint64_t> taken;
+    /// When this rank came to it.
+    std::atomic<std::uint64_t> posted_ns;
     alignas(64) std::byte data[kPart];
   };
   Part& part(int rank);

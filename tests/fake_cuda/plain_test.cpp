@@ -1,6 +1,9 @@
 // The CUDA executor on the stand-ins as a plain program, for builds of core/ and executor/ alone and for the thread
 // sanitizer: random orders on every transport give the whole numbers of a sequential run.
+//
+//   test_cuda_plain [ORDERS]
 #include <cstdio>
+#include <cstdlib>
 
 #include "executor/cuda/host_workload.h"
 #include "executor/cuda/run_cuda.h"
@@ -12,6 +15,8 @@ namespace stave {
 namespace {
 
 constexpr std::uint64_t kSteps = 3;
+constexpr std::uint64_t kOrders = 6;
+constexpr int kWays = 6;
 
 bool agrees(const Program& program, std::uint32_t stages, std::uint32_t microbatches, CudaOptions cuda) {
   const auto lanes = CudaLanes::make(program.table.devices(), cuda.transport == CudaTransport::Nccl);
@@ -38,12 +43,13 @@ bool agrees(const Program& program, std::uint32_t stages, std::uint32_t microbat
 }  // namespace
 }  // namespace stave
 
-int main() {
+int main(int count, char** arguments) {
   using namespace stave;
+  const std::uint64_t orders = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : kOrders;
   int wrong = 0;
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+  for (std::uint64_t seed = 0; seed < orders; ++seed) {
     const Program program = test::make(test::random_order(seed, {0, 1, 2, 1, 0, 2}, 3, 4), 6, 4);
-    for (int way = 0; way < 6; ++way) {
+    for (int way = 0; way < kWays; ++way) {
       CudaOptions cuda;
       cuda.transport = way < 2 ? CudaTransport::Local : CudaTransport::Nccl;
       cuda.graph = way % 2 != 0;
@@ -53,6 +59,6 @@ int main() {
       ++wrong;
     }
   }
-  std::printf("%d of 36 runs differ\n", wrong);
+  std::printf("%d of %d runs differ\n", wrong, static_cast<int>(orders) * kWays);
   return wrong == 0 ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 
 #include "executor/cuda/host_workload.h"
 #include "executor/cuda/run_cuda.h"
@@ -221,6 +222,23 @@ TEST_CASE("the language model under a schedule loses as it does on the CPU, on e
     for (std::size_t step = 0; step < kSteps; ++step)
       CHECK(std::abs(report.value().losses[step] - expected.value().losses[step]) < 1e-5);
   }
+}
+
+TEST_CASE("what NCCL reads from the environment is set, unless the user has") {
+  const Program program = test::make(test::one_f_one_b(2, 2), 2, 2);
+  const auto value_of = [](const char* name) { return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
+  unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+  unsetenv("NCCL_GRAPH_MIXING_SUPPORT");
+  check_exact(program, with(CudaTransport::Nccl));
+  CHECK(value_of("NCCL_LAUNCH_ORDER_IMPLICIT").empty());
+  CHECK(value_of("NCCL_GRAPH_MIXING_SUPPORT").empty());
+  check_exact(program, with(CudaTransport::Nccl, true, true));
+  CHECK(value_of("NCCL_LAUNCH_ORDER_IMPLICIT") == "1");
+  CHECK(value_of("NCCL_GRAPH_MIXING_SUPPORT") == "0");
+  CHECK(!value_of("CUDA_DEVICE_MAX_CONNECTIONS").empty());
+  setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "0", 1);
+  check_exact(program, with(CudaTransport::Nccl, false, true));
+  CHECK(value_of("NCCL_LAUNCH_ORDER_IMPLICIT") == "0");
 }
 
 TEST_CASE("an asynchronous error of NCCL ends the run, with what each lane is at") {

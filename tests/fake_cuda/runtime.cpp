@@ -1,9 +1,12 @@
 #include "runtime.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +16,7 @@ namespace stave::fake {
 namespace {
 
 constexpr std::uint64_t kMostQueues = 32;
+constexpr int kMisused = 70;
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(
@@ -32,6 +36,8 @@ struct Runtime {
   std::unordered_map<const void*, std::shared_ptr<Event>> events;
   std::unordered_map<const void*, std::shared_ptr<Graph>> graphs;
   std::uint64_t enqueued = 0;
+  std::atomic<std::uint64_t> waits = 0;
+  const std::uint64_t drop_wait = setting("FAKE_CUDA_DROP_WAIT", 0);
   const std::uint64_t fail_after = setting("FAKE_CUDA_FAIL_AFTER", 0);
   const std::uint64_t jitter_us = setting("FAKE_CUDA_JITTER_US", 0);
 };
@@ -41,7 +47,19 @@ Runtime& runtime() {
   return *all;
 }
 
+std::atomic<bool> is_misused = false;
+
+// After everything else of the process, those of the other stand-ins too, which are loaded later.
+struct AtEnd {
+  ~AtEnd() {
+    if (!is_misused || std::getenv("FAKE_CUDA_STRICT") == nullptr) return;
+    std::fflush(nullptr);
+    std::_Exit(kMisused);
+  }
+} const at_end;
+
 thread_local int device = 0;
+thread_local std::uint64_t queue_clock_ns = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
 template <class T>
@@ -71,7 +89,7 @@ void put(const std::shared_ptr<Stream>& stream, Task task) {
   stream->queue->push([stream, task = std::move(task)] {
     if (const std::uint64_t jitter = runtime().jitter_us; jitter != 0) {
       thread_local std::minstd_rand random(std::random_device{}());
-      pause_us(random() % (jitter + 1));
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % (jitter + 1)));
     }
     task();
     end_of(*stream);
@@ -82,7 +100,7 @@ Task recording(const std::shared_ptr<Event>& event, bool counts) {
   return [event, counts, ticket = event->issued] {
     const std::scoped_lock lock(event->mutex);
     event->ended = counts ? event->ended + 1 : ticket;
-    event->time_ns = now_ns();
+    event->time_ns = queue_clock_ns;
     event->changed.notify_all();
   };
 }
@@ -104,25 +122,26 @@ Queue::Queue() { std::thread([this] { work(); }).detach(); }
 
 void Queue::push(Task task) {
   const std::scoped_lock lock(mutex_);
-  tasks_.push_back(std::move(task));
+  items_.push_back({std::move(task), now_ns()});
   changed_.notify_one();
 }
 
 void Queue::work() {
   while (true) {
-    Task task;
+    Item item;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !tasks_.empty(); });
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
+      changed_.wait(lock, [&] { return !items_.empty(); });
+      item = std::move(items_.front());
+      items_.pop_front();
     }
-    task();
+    queue_clock_ns = std::max(queue_clock_ns, item.enqueued_ns);
+    item.task();
   }
 }
 
 cudaError_t misuse(cudaError_t error, const std::string& what) {
-  std::fprintf(stderr, "fake CUDA: misuse: %s\n", what.c_str());
+  cudaStandInMisuse("CUDA", what.c_str());
   set_last_error(error);
   return error;
 }
@@ -139,17 +158,17 @@ cudaError_t enqueue(cudaStream_t handle, const char* what, Task task) {
     ++runtime().enqueued;
     if (runtime().enqueued == runtime().fail_after) return set_last_error(cudaErrorLaunchFailure), cudaErrorLaunchFailure;
   }
-  put(stream, std::move(task));
+  put(stream, [task = std::move(task)] {
+    const std::uint64_t begun_ns = queue_clock_ns;
+    task();
+    if (queue_clock_ns == begun_ns) queue_clock_ns = std::max(begun_ns, now_ns());
+  });
   return cudaSuccess;
 }
 
 bool& thread_captures() {
   thread_local bool captures = false;
   return captures;
-}
-
-void pause_us(std::uint64_t us) {
-  if (us != 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
 int current_device() { return device; }
@@ -160,6 +179,26 @@ void set_last_error(cudaError_t error) { last_error = error; }
 using namespace stave::fake;
 
 extern "C" {
+
+std::uint64_t* cudaStandInClock() { return &queue_clock_ns; }
+
+void cudaStandInLast(std::uint64_t ns) {
+  if (ns == 0) return;
+  queue_clock_ns += ns;
+  const timespec until{static_cast<time_t>(queue_clock_ns / 1'000'000'000), static_cast<long>(queue_clock_ns % 1'000'000'000)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+void cudaStandInMisuse(const char* library, const char* what) {
+  std::fprintf(stderr, "fake %s: misuse: %s\n", library, what);
+  is_misused = true;
+}
+
+std::uint64_t cudaStandInKernelNs() {
+  static const std::uint64_t ns = 1000 * setting("FAKE_CUDA_KERNEL_US", 0);
+  return ns;
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = static_cast<int>(runtime().devices.size());
@@ -284,9 +323,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   if (stream->capture != nullptr)
     return misuse(cudaErrorStreamCaptureIsolation, "a wait inside a capture for an event recorded outside");
   if (event->issued == 0) return misuse(cudaErrorInvalidResourceHandle, "a wait for an event that was never recorded");
+  if (++runtime().waits == runtime().drop_wait) return cudaSuccess;
   put(stream, [event, ticket = event->issued] {
     std::unique_lock lock(event->mutex);
     event->changed.wait(lock, [&] { return event->ended >= ticket; });
+    queue_clock_ns = std::max(queue_clock_ns, event->time_ns);
   });
   return cudaSuccess;
 }

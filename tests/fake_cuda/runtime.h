@@ -2,9 +2,11 @@
 // The functions that programs call are in runtime.cpp, memory.cpp and launch.cpp; all end here.
 //
 // Settings, by environment: FAKE_CUDA_DEVICES (1), FAKE_CUDA_FIRST_DEVICE (0; which of its host's the first one is),
-// CUDA_DEVICE_MAX_CONNECTIONS (8; hardware queues a device, 32 at most), FAKE_CUDA_KERNEL_US, FAKE_CUDA_COPY_US (least
-// length of a kernel, a copy), FAKE_CUDA_JITTER_US (greatest random delay before any item of a stream),
-// FAKE_CUDA_FAIL_AFTER (the n-th kernel, copy or host function enqueued is refused).
+// CUDA_DEVICE_MAX_CONNECTIONS (8; hardware queues a device, 32 at most), FAKE_CUDA_KERNEL_US, FAKE_CUDA_COPY_US,
+// FAKE_CUDA_COPY_BYTES_PER_US (length of a kernel, a product among them, of a copy and of its bytes: see stand_in.h),
+// FAKE_CUDA_JITTER_US (greatest random delay before any item of a stream), FAKE_CUDA_FAIL_AFTER (the n-th kernel, copy or
+// host function enqueued is refused), FAKE_CUDA_DROP_WAIT (the n-th wait of a stream for an event is left out),
+// FAKE_CUDA_STRICT (a process that misused something ends with status 70).
 #pragma once
 
 #include <condition_variable>
@@ -19,6 +21,8 @@
 #include <vector>
 
 #include <cuda_runtime_api.h>
+
+#include "stand_in.h"
 
 namespace stave::fake {
 
@@ -54,7 +58,11 @@ class Queue {
   void work();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;
+  struct Item {
+    Task task;
+    std::uint64_t enqueued_ns = 0;
+  };
+  std::deque<Item> items_;
 };
 
 struct Stream {
@@ -95,7 +103,6 @@ cudaError_t enqueue(cudaStream_t stream, const char* what, Task task);
 /// Whether the calling thread has a capture under way; syncs and allocations are then errors.
 bool& thread_captures();
 
-void pause_us(std::uint64_t us);
 int current_device();
 void set_last_error(cudaError_t error);
 

@@ -8,6 +8,7 @@
 #include "compiler/lower.h"
 #include "compiler/table_needs.h"
 #include "compiler/verify.h"
+#include "scheduler/pricer/straight_line.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
 #include "tests/unit/support/training.h"
@@ -171,6 +172,42 @@ TEST_CASE("random tables: the program finishes unbuffered, keeps its promises, a
     CHECK(makespan(other_times) >=
           makespan(simulate(lower(schedule, table, start_times(schedule, table, others)), others)));
   }
+}
+
+TEST_CASE("the unit of time changes nothing in a program: starts are sorted in one pass or in several") {
+  const Schedule schedule = test::training(4, 2, 7, {.f = 3, .i = 2, .w = 1, .message = 2});
+  const Table table = test::random_table(schedule, 11);
+  const Starts starts = start_times(schedule, table, costs_of(schedule));
+  const Program program = lower(schedule, table, starts);
+  for (const int shift : {8, 20, 28, 40}) {
+    CAPTURE(shift);
+    const auto scaled = [&](Ticks value) { return value << shift; };
+    Starts others;
+    others.message = starts.message.map<Ticks>(scaled);
+    for (const Ticks each : starts.start) others.start.push_back(scaled(each));
+    for (const Ticks each : starts.end) others.end.push_back(scaled(each));
+    const Program other = lower(schedule, table, others);
+    CHECK(other.order == program.order);
+    CHECK(other.issue.items == program.issue.items);
+    CHECK(other.waits.items == program.waits.items);
+    CHECK(other.reads.items == program.reads.items);
+    CHECK(other.writes.items == program.writes.items);
+  }
+}
+
+TEST_CASE("a straight line whose numbers pass 16 bits has the same price") {
+  constexpr std::uint32_t kMicrobatches = 35'000;
+  const Schedule schedule = test::training(2, 1, kMicrobatches);
+  const Table table = test::one_f_one_b(schedule);
+  Costs costs = costs_of(schedule);
+  // A cost of its own for every forward: more classes than narrow steps can name.
+  KindTicks& forward = costs.kinds[schedule.ops.find("F")];
+  forward.values.clear();
+  for (std::uint32_t i = 0; i < 2 * kMicrobatches; ++i) forward.values.push_back(1 + i % 7);
+  forward.stride = {kMicrobatches, 1};
+  const Starts starts = start_times(schedule, table, costs);
+  CHECK(StraightLine(schedule, table, costs).price(costs).makespan ==
+        *std::max_element(starts.end.begin(), starts.end.end()));
 }
 
 TEST_CASE("lowered in table order, crossing messages get stuck without buffering") {
