@@ -276,7 +276,7 @@ Result<RunReport> run_cuda(const Program& program, Workload& workload, const Cud
   if (!plan) return plan.failure();
   if (Result<void> valid = check_options(program, options); !valid) return valid.failure();
   if (Result<void> valid = check_for_gpus(*plan, options, cuda); !valid) return valid.failure();
-  if (Result<void> clips = StepEnd::check(*plan, options); !clips) return clips.failure();
+  if (Result<void> ends = StepEnd::check(*plan, workload, options); !ends) return ends.failure();
   if (Result<void> ranks = place(program, options, *plan); !ranks) return ranks.failure();
   if (Result<void> fits = workload.configure(plan->model); !fits) return fits.failure();
   const std::vector<std::size_t> payloads = payload_sizes(program, workload);

@@ -95,11 +95,12 @@ struct Slow : IntegerWorkload {
   struct Late : test::Wrapped {
     void forward(const Part& part, const std::byte* x, std::byte* y) override {
       const std::atomic<bool> never = false;
-      sleep_until_ns(now_ns() + 2'000'000, never);
+      sleep_until_ns(now_ns() + by_ns, never);
       inner->forward(part, x, y);
     }
+    Ticks by_ns = 0;
   };
-  explicit Slow(std::uint32_t slow_stage) : slow(slow_stage) {}
+  explicit Slow(std::uint32_t slow_stage, Ticks by_ns = 2'000'000) : slow(slow_stage) { late.by_ns = by_ns; }
   Stage* stage(StageId s, std::uint32_t replica = 0) override {
     if (s.value != slow) return IntegerWorkload::stage(s, replica);
     late.inner = IntegerWorkload::stage(s, replica);
@@ -114,7 +115,8 @@ TEST_CASE("a wait for data that is missing is found at the first read") {
   for (std::uint32_t i = 0; i < good.waits.items.size(); ++i) {
     // The wait of device 1's first op for its message.
     if (i < good.waits.first[good.table.first[1]] || i >= good.waits.first[good.table.first[1] + 1]) continue;
-    Slow slow(0);
+    // Longer than a busy host keeps a thread waiting.
+    Slow slow(0, 200'000'000);
     const Result<RunReport> report = run(without(good, i), slow, RunOptions{});
     REQUIRE(!report);
     CHECK(report.failure().message ==
