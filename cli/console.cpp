@@ -96,6 +96,8 @@ std::string printable(std::string_view text) {
 }
 
 Exit fail(std::string_view message) {
+  // A snippet at its end has ended its line.
+  if (message.ends_with('\n')) message.remove_suffix(1);
   print_error(fmt::format("stave: {}\n", printable(message)));
   return Exit::Usage;
 }

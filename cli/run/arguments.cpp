@@ -43,7 +43,7 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->type_name("FILE.so");
   command.add_option("--stage-options", arguments.stage_options, "what that library is told")->type_name("TEXT");
   ModelConfig& model = arguments.model;
-  whole(command, "--steps", model.steps, kStepsBounds, "training steps");
+  whole(command, "--steps", model.steps, kStepsBounds, "training steps, those before a --resume counted");
   add_model_arguments(command, arguments);
   command.add_option("--learning-rate", model.learning_rate, fmt::format("above 0, at most {}", kMostLearningRate))
       ->check(between(1e-12, kMostLearningRate))
