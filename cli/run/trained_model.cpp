@@ -17,9 +17,6 @@ namespace stave {
 
 namespace {
 
-/// Words of a stage of the integer workload.
-constexpr std::uint32_t kWords = 48;
-
 /// The project's own texts, which are trained on where no --data is given.
 std::vector<std::string> own_docs() {
   std::vector<std::string> result;
@@ -70,7 +67,7 @@ Result<void> TrainedModel::make(const Program& program, Gpu* gpu) {
     return {};
   }
   if (arguments_.workload == "integer") {
-    workload_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
+    workload_ = std::make_unique<IntegerWorkload>(kIntegerWords, arguments_.model.seed, freeze());
     if (gpu != nullptr) {
       inner_ = std::move(workload_);
       workload_ = gpu->on_host(*inner_);
@@ -105,7 +102,7 @@ Result<std::uint64_t> TrainedModel::make_reference() {
   } else if (arguments_.verify && arguments_.trains()) {
     reference_ = std::make_unique<Transformer>(arguments_.model, corpus_, freeze());
   } else if (arguments_.workload == "integer" && !arguments_.has_own_stage()) {
-    reference_ = std::make_unique<IntegerWorkload>(kWords, arguments_.model.seed, freeze());
+    reference_ = std::make_unique<IntegerWorkload>(kIntegerWords, arguments_.model.seed, freeze());
   }
   if (!reference_) return bound;
   if (Result<void> fits = reference_->configure(plainly(*partition_)); !fits) return fits.failure();

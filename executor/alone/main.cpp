@@ -25,9 +25,6 @@ namespace {
 
 /// Most bytes of a program file.
 constexpr std::streamoff kMostBytes = std::streamoff{1} << 32;
-/// Words of a stage of the integer workload.
-constexpr std::uint32_t kWords = 48;
-
 int fail(const std::string& message) {
   std::fprintf(stderr, "stave-run: %s\n", message.c_str());
   return 2;
@@ -69,7 +66,7 @@ int run_all(const AloneArguments& arguments) {
   }
   const auto on_cpu = [&]() -> std::unique_ptr<Workload> {
     if (arguments.trains) return std::make_unique<Transformer>(arguments.model, corpus);
-    return std::make_unique<IntegerWorkload>(kWords, arguments.model.seed);
+    return std::make_unique<IntegerWorkload>(kIntegerWords, arguments.model.seed);
   };
   // The workload of the CPU whose calls a GPU's streams make.
   std::unique_ptr<Workload> inner;

@@ -13,6 +13,9 @@ namespace stave {
 
 class IntegerStage;
 
+/// Words of a stage, where nothing else is asked for.
+inline constexpr std::uint32_t kIntegerWords = 48;
+
 class IntegerWorkload : public Workload {
  public:
   /// Shape: activations, gradients and parameters of a stage have `words` elements (1 to 2^20).
