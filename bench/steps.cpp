@@ -165,19 +165,20 @@ int run(const std::vector<std::string>& words) {
   const Schedule& schedule = *expanded.schedule;
   const std::optional<Costs> costs = make_costs(schedule, sink);
   check(costs.has_value(), sources, sink);
-  const std::optional<Table> table = steps.measure("order", [&] { return order(schedule, *costs, sink); });
+  const std::optional<Table> table = steps.measure("order", [&] { return stave::order(schedule, *costs, sink); });
   check(table.has_value(), sources, sink);
-  // As `stave` does: that the order can finish is found by the start times.
   steps.begin_sum();
   check(steps.measure("verify ops", [&] { return verify_complete(schedule, *table, sink); }), sources, sink);
   const TableNeeds needs = steps.measure("needs", [&] { return TableNeeds(schedule, *table); });
-  const std::optional<Starts> starts =
-      steps.measure("verify, start times", [&] { return try_start_times(*table, needs, *costs); });
-  if (!starts) fail("the order cannot finish");
-  const Program program = steps.measure("lower", [&] { return lower(schedule, *table, needs, *starts); });
+  const std::optional<RunOrder> order =
+      steps.measure("verify order", [&] { return verify_order(schedule, *table, needs, sink); });
+  check(order.has_value(), sources, sink);
+  const StraightLine line = steps.measure("compile prices", [&] { return StraightLine(*table, needs, *order, *costs); });
+  steps.end_sum("from a table to prices");
+  const Starts starts = steps.measure("start times", [&] { return start_times(*table, needs, *order, *costs); });
+  const Program program = steps.measure("lower", [&] { return lower(schedule, *table, needs, starts); });
   check(steps.measure("verify program", [&] { return verify(program, schedule, sink); }), sources, sink);
-  const StraightLine line = steps.measure("compile prices", [&] { return StraightLine(*table, needs, *costs); });
-  steps.end_sum("verify, lower, compile");
+  steps.end_sum("and to a Program");
   const Timeline timeline = steps.measure("simulate", [&] { return simulate(program, *costs); });
   const std::vector<Ticks> lengths = contended_lengths(program, *costs);
   const Contention contention = links_of_nodes(program);
@@ -193,7 +194,7 @@ int run(const std::vector<std::string>& words) {
   for (std::uint32_t position = 0; position < table->size(); ++position)
     makespan = std::max(makespan, timeline.end[position]);
   if (price.makespan != makespan) fail("the price of the table differs from that of its program");
-  steps.print(table->size(), one_pass(*table, *starts, sum));
+  steps.print(table->size(), one_pass(*table, starts, sum));
   std::uint32_t waited = 0;
   for (std::uint32_t n = table->size(); n < program.nodes(); ++n) {
     Ticks ready = 0;

@@ -22,12 +22,9 @@ std::optional<double> makespan_on(const ModelPrices& machine, const Compiled& co
   const std::optional<Table> table = order(schedule, *costs, sink);
   if (!table || sink.has_errors() || !verify_complete(schedule, *table, sink)) return std::nullopt;
   const TableNeeds needs(schedule, *table);
-  const std::optional<Starts> starts = try_start_times(*table, needs, *costs);
-  if (!starts) {
-    verify_order(schedule, *table, needs, sink);
-    return std::nullopt;
-  }
-  const Program program = lower(schedule, *table, needs, *starts);
+  const std::optional<RunOrder> proof = verify_order(schedule, *table, needs, sink);
+  if (!proof) return std::nullopt;
+  const Program program = lower(schedule, *table, needs, start_times(*table, needs, *proof, *costs));
   if (program.order.size() != program.nodes()) return std::nullopt;
   const Timeline times = simulate(program, *costs);
   const auto peaks = peak_memory(schedule, program, times, &sink);

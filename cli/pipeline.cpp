@@ -180,15 +180,13 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
 
   if (!verify_complete(*into.schedule, *into.table, into.sink)) return Outcome::Rejected;
   const TableNeeds needs(*into.schedule, *into.table);
-  const std::optional<Starts> starts = try_start_times(*into.table, needs, *into.costs);
-  if (!starts) {
-    verify_order(*into.schedule, *into.table, needs, into.sink);
-    return Outcome::Rejected;
-  }
+  const std::optional<RunOrder> proof = verify_order(*into.schedule, *into.table, needs, into.sink);
+  if (!proof) return Outcome::Rejected;
   if (!verify_weights(*into.schedule, *into.table, weight_versions(*into.schedule, *into.table, needs), into.sink))
     return Outcome::Rejected;
   if (step == Step::Checked) return Outcome::Done;
-  into.program = lower(*into.schedule, *into.table, needs, *starts);
+  const Starts starts = start_times(*into.table, needs, *proof, *into.costs);
+  into.program = lower(*into.schedule, *into.table, needs, starts);
   if (!verify(*into.program, *into.schedule, into.sink)) return Outcome::Rejected;
   into.contends = contends(loaded.rules, loaded.machine.get(), *into.program, *into.costs);
   if (into.contends && !fits_in_ticks(loaded.machine.get(), *into.program, *into.costs, 1))

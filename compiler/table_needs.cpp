@@ -30,10 +30,6 @@ std::vector<Fused> fused_kinds(const OpSet& ops) {
 TableNeeds::TableNeeds(const Schedule& schedule, const Table& table) {
   const std::vector<std::uint32_t> positions = positions_of(table);
   const std::vector<Fused> fused = fused_kinds(table.ops);
-  std::vector<std::uint16_t> device_at(table.size());
-  for (std::uint32_t d = 0; d < table.devices(); ++d)
-    std::fill(device_at.begin() + table.first[d], device_at.begin() + table.first[d + 1], static_cast<std::uint16_t>(d));
-
   rows_.first.reserve(table.size() + std::size_t(1));
   // More than there will be; what is not filled costs no memory.
   rows_.items.reserve(schedule.needs.items.size());
@@ -42,7 +38,7 @@ TableNeeds::TableNeeds(const Schedule& schedule, const Table& table) {
     const auto add_needs_of = [&](std::uint32_t part) {
       for (const Dependency& need : schedule.needs[part]) {
         const std::uint32_t at = positions[need.op.value];
-        if (at != OpId::kNone && at != position) rows_.items.push_back({at, device_at[at], need.payload});
+        if (at != OpId::kNone && at != position) rows_.items.push_back({at, schedule.device_of[need.op.value], need.payload});
       }
     };
     const auto whole = std::find_if(fused.begin(), fused.end(),

@@ -1,9 +1,13 @@
 // A walk over a table in an order in which it can run: every lane in its order, every entry after all that it needs,
-// the entries of a block all at once. What is done on the way, times for one, is the caller's.
+// the entries of a block all at once. What is done on the way is the caller's.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "compiler/table_needs.h"
@@ -23,14 +27,13 @@ class TableWalk {
         needs_(needs),
         block_of_(blocks_of(table)),
         arrived_(table.blocks.size(), 0),
-        done_(table.size(), false),
-        first_waiter_(table.size(), kNone),
-        next_waiter_(lanes.count(), kNone) {
+        awaited_(lanes.count(), kNone),
+        sleepers_(lanes.count()) {
     for (std::uint32_t lane = 0; lane < lanes.count(); ++lane) heads_.push_back(lanes.head(lane));
   }
 
   /// Calls `run(positions)` for each block, and each entry that is in none. True if every lane came to its end.
-  /// Cost: O(entries + needs).
+  /// Cost: O(entries + needs), and a logarithm of the lanes that wait for one at a time.
   template <class Run>
   bool run(Run&& run) {
     for (std::uint32_t lane = lanes_.count(); lane-- > 0;) runnable_.push_back(lane);
@@ -39,41 +42,41 @@ class TableWalk {
       runnable_.pop_back();
       go_on(lane, run);
     }
-    for (std::uint32_t head : heads_)
-      if (head != kNone) return false;
-    return true;
+    return std::all_of(heads_.begin(), heads_.end(), [](std::uint32_t head) { return head == kNone; });
   }
 
   /// Where each lane stopped: a position, or kNone at its end.
   const std::vector<std::uint32_t>& heads() const { return heads_; }
-  const std::vector<bool>& done() const { return done_; }
+  /// Positions rise along a lane.
+  bool has_run(std::uint32_t position) const { return position < heads_[lanes_.lane(position)]; }
 
  private:
+  /// Where a lane sleeps until another has run a position.
+  using Sleeper = std::pair<std::uint32_t, std::uint32_t>;
+
   template <class Run>
   void go_on(std::uint32_t lane, Run& run) {
-    std::uint32_t& head = heads_[lane];
-    for (; head != kNone; head = lanes_.next(head)) {
+    for (std::uint32_t head = heads_[lane]; head != kNone; head = heads_[lane]) {
       needs_.fetch_behind(head);
-      __builtin_prefetch(first_waiter_.data() + head + 16);
-      // As part of a block whose other entries came later.
-      if (done_[head]) continue;
       if (!block_of_.empty() && block_of_[head] != kNone) {
         if (!run_block(lane, head, run)) return;
         continue;
       }
-      if (const std::uint32_t missing = first_missing(head); missing != kNone) return sleep(lane, missing);
+      if (sleeps(lane, head)) return;
       run(std::span<const std::uint32_t>(&head, 1));
-      finish(head);
+      finish(lane, head);
     }
   }
 
-  std::uint32_t first_missing(std::uint32_t position) const {
-    std::uint32_t missing = kNone;
-    for (const TableNeed& need : needs_[position])
-      if (!done_[need.position]) missing = need.position;
+  /// Whether the lane must wait for something that `position`, on it, needs: then it sleeps.
+  bool sleeps(std::uint32_t lane, std::uint32_t position) {
+    for (const TableNeed& need : needs_[position]) {
+      const std::uint32_t its_lane = lanes_.plain() ? need.device : lanes_.lane(need.position);
+      if (need.position >= heads_[its_lane]) return sleep(lane, its_lane, need.position), true;
+    }
     const std::uint32_t before = lanes_.written_after(position);
-    if (before != kNone && !done_[before]) missing = before;
-    return missing;
+    if (before == kNone || has_run(before)) return false;
+    return sleep(lane, lanes_.lane(before), before), true;
   }
 
   /// False if the lane sleeps.
@@ -82,26 +85,38 @@ class TableWalk {
     const std::uint32_t block = block_of_[head];
     std::uint32_t here = 0;
     for (std::uint32_t at = head; at != kNone && block_of_[at] == block; at = lanes_.next(at)) {
-      if (const std::uint32_t missing = first_missing(at); missing != kNone) return sleep(lane, missing), false;
+      if (sleeps(lane, at)) return false;
       ++here;
     }
     const std::span<const std::uint32_t> all = table_.blocks[block];
     arrived_[block] += here;
-    if (arrived_[block] < all.size()) return sleep(lane, head), false;
+    if (arrived_[block] < all.size()) return sleep(lane, lane, head), false;
     run(all);
-    for (std::uint32_t position : all) finish(position);
+    for (std::uint32_t position : all) finish(lanes_.lane(position), position);
     return true;
   }
 
-  void finish(std::uint32_t position) {
-    done_[position] = true;
-    for (std::uint32_t lane = first_waiter_[position]; lane != kNone; lane = next_waiter_[lane])
-      runnable_.push_back(lane);
+  void finish(std::uint32_t lane, std::uint32_t position) {
+    heads_[lane] = lanes_.next(position);
+    if (position >= awaited_[lane]) wake(lane, position);
   }
 
-  void sleep(std::uint32_t lane, std::uint32_t position) {
-    next_waiter_[lane] = first_waiter_[position];
-    first_waiter_[position] = lane;
+  void sleep(std::uint32_t lane, std::uint32_t its_lane, std::uint32_t position) {
+    std::vector<Sleeper>& sleepers = sleepers_[its_lane];
+    sleepers.push_back({position, lane});
+    std::push_heap(sleepers.begin(), sleepers.end(), std::greater<>());
+    awaited_[its_lane] = sleepers.front().first;
+  }
+
+  /// Those who wait for what has now run.
+  void wake(std::uint32_t lane, std::uint32_t position) {
+    std::vector<Sleeper>& sleepers = sleepers_[lane];
+    while (!sleepers.empty() && sleepers.front().first <= position) {
+      runnable_.push_back(sleepers.front().second);
+      std::pop_heap(sleepers.begin(), sleepers.end(), std::greater<>());
+      sleepers.pop_back();
+    }
+    awaited_[lane] = sleepers.empty() ? kNone : sleepers.front().first;
   }
 
   const Table& table_;
@@ -110,11 +125,17 @@ class TableWalk {
   std::vector<std::uint32_t> block_of_;
   /// By block: how many of its entries are at the heads of their lanes with all that they need.
   std::vector<std::uint32_t> arrived_;
-  std::vector<bool> done_;
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint32_t> runnable_;
-  std::vector<std::uint32_t> first_waiter_;
-  std::vector<std::uint32_t> next_waiter_;
+  /// By lane: the first position that another sleeps for, and all of these, as a heap.
+  std::vector<std::uint32_t> awaited_;
+  std::vector<std::vector<Sleeper>> sleepers_;
 };
+
+/// The order of such a walk: of every block its first position, and each entry that is in none.
+using RunOrder = std::vector<std::uint32_t>;
+
+/// None if the table cannot finish: verify_order says why.
+std::optional<RunOrder> run_order(const Table& table, const Lanes& lanes, const TableNeeds& needs);
 
 }  // namespace stave

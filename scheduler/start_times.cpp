@@ -2,53 +2,108 @@
 
 #include <algorithm>
 
-#include "compiler/table_walk.h"
 #include "core/check.h"
 #include "core/lanes.h"
 
 namespace stave {
 
-std::optional<Starts> try_start_times(const Table& table, const TableNeeds& needs, const Costs& costs) {
-  const Lanes lanes(table);
-  TableWalk walk(table, lanes, needs);
-  Starts times;
-  times.message = costs.message;
-  times.start.assign(table.size(), 0);
-  times.end.assign(table.size(), 0);
-  const bool finishes = walk.run([&](std::span<const std::uint32_t> block) {
+namespace {
+
+/// How many entries ahead of their turn memory is fetched: those that follow each other in time lie far apart.
+constexpr std::size_t kAhead = 16;
+
+class StartTimes {
+ public:
+  StartTimes(const Table& table, const Lanes& lanes, const TableNeeds& needs, const Costs& costs)
+      : table_(table), lanes_(lanes), needs_(needs), costs_(costs), block_of_(blocks_of(table)) {
+    times_.message = costs.message;
+    times_.start.resize(table.size());
+    times_.end.resize(table.size());
+  }
+
+  Starts along(const RunOrder& order) {
+    // One lane a device, no blocks and no setups: nearly all tables are so.
+    const bool plain = lanes_.plain() && block_of_.empty() && costs_.setups.empty();
+    if (plain) free_at_.assign(table_.devices(), 0);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i + 2 * kAhead < order.size()) fetch(order[i + 2 * kAhead], order[i + kAhead]);
+      const std::uint32_t position = order[i];
+      std::span<const std::uint32_t> block(&position, 1);
+      if (plain)
+        run_alone(position);
+      else
+        run(block_of_.empty() || block_of_[position] == UINT32_MAX ? block : table_.blocks[block_of_[position]]);
+    }
+    return std::move(times_);
+  }
+
+ private:
+  void fetch(std::uint32_t later, std::uint32_t sooner) const {
+    __builtin_prefetch(needs_.rows().first.data() + later);
+    __builtin_prefetch(table_.entries.data() + later);
+    __builtin_prefetch(times_.start.data() + later, 1);
+    __builtin_prefetch(times_.end.data() + later, 1);
+    __builtin_prefetch(needs_[sooner].data());
+  }
+
+  void run_alone(std::uint32_t position) {
+    const std::uint32_t device = lanes_.device_at(position);
+    Ticks ready = free_at_[device];
+    for (const TableNeed& need : needs_[position]) {
+      if (need.device == device) continue;
+      ready = std::max(ready, times_.end[need.position] + costs_.message.of(need.payload, need.device, device));
+    }
+    times_.start[position] = ready;
+    times_.end[position] = free_at_[device] = ready + costs_.of(table_.ops, table_.entries[position]);
+  }
+
+  void run(std::span<const std::uint32_t> block) {
     Ticks ready = 0;
     for (const std::uint32_t position : block) {
-      const std::uint32_t d = lanes.device_at(position);
+      const std::uint32_t d = lanes_.device_at(position);
       // The first of a pair does not end before the other starts.
-      if (const std::uint32_t before = lanes.previous(position); before != Lanes::kNone && before != block[0])
-        ready = std::max(ready, times.end[before] + costs.setup(table, before, position));
-      if (const std::uint32_t before = lanes.written_after(position); before != Lanes::kNone)
-        ready = std::max(ready, times.end[before]);
-      for (const TableNeed& need : needs[position]) {
+      if (const std::uint32_t before = lanes_.previous(position); before != Lanes::kNone && before != block[0])
+        ready = std::max(ready, times_.end[before] + costs_.setup(table_, before, position));
+      if (const std::uint32_t before = lanes_.written_after(position); before != Lanes::kNone)
+        ready = std::max(ready, times_.end[before]);
+      for (const TableNeed& need : needs_[position]) {
         // It ended long before the entry that stands before this one, and its end is far away in memory.
-        if (need.device == d && lanes.plain()) continue;
-        Ticks sent = times.end[need.position];
-        if (need.device != d) sent += costs.message.of(need.payload, need.device, d);
+        if (need.device == d && lanes_.plain()) continue;
+        Ticks sent = times_.end[need.position];
+        if (need.device != d) sent += costs_.message.of(need.payload, need.device, d);
         ready = std::max(ready, sent);
       }
     }
-    const Ticks end = ready + costs.of_block(table, block);
+    const Ticks end = ready + costs_.of_block(table_, block);
     for (const std::uint32_t position : block) {
-      __builtin_prefetch(table.entries.data() + position + 16);
-      __builtin_prefetch(times.start.data() + position + 8, 1);
-      __builtin_prefetch(times.end.data() + position + 8, 1);
-      times.start[position] = ready;
-      times.end[position] = end;
+      times_.start[position] = ready;
+      times_.end[position] = end;
     }
-  });
-  if (!finishes) return std::nullopt;
-  return times;
+  }
+
+  const Table& table_;
+  const Lanes& lanes_;
+  const TableNeeds& needs_;
+  const Costs& costs_;
+  const std::vector<std::uint32_t> block_of_;
+  Starts times_;
+  /// By device, where an entry is all that runs at a time: the end of the last one.
+  std::vector<Ticks> free_at_;
+};
+
+}  // namespace
+
+Starts start_times(const Table& table, const TableNeeds& needs, const RunOrder& order, const Costs& costs) {
+  const Lanes lanes(table);
+  return StartTimes(table, lanes, needs, costs).along(order);
 }
 
 Starts start_times(const Schedule& schedule, const Table& table, const Costs& costs) {
-  std::optional<Starts> times = try_start_times(table, TableNeeds(schedule, table), costs);
-  STAVE_CHECK(times, "start times of a table that cannot finish");
-  return std::move(*times);
+  const TableNeeds needs(schedule, table);
+  const Lanes lanes(table);
+  const std::optional<RunOrder> order = run_order(table, lanes, needs);
+  STAVE_CHECK(order, "start times of a table that cannot finish");
+  return StartTimes(table, lanes, needs, costs).along(*order);
 }
 
 }  // namespace stave

@@ -33,7 +33,7 @@ class Blocked {
 
   std::uint32_t size() const { return table_.size(); }
   std::uint32_t head(std::uint32_t position) const { return walk_.heads()[lanes_.lane(position)]; }
-  bool has_run(std::uint32_t position) const { return walk_.done()[position]; }
+  bool has_run(std::uint32_t position) const { return walk_.has_run(position); }
 
   /// The vertex of a position.
   std::uint32_t vertex(std::uint32_t position) const { return members(position).front(); }

@@ -255,7 +255,7 @@ bool verify_complete(const Schedule& schedule, const Table& table, Diagnostics& 
 }
 
 bool verify(const Schedule& schedule, const Table& table, Diagnostics& sink) {
-  return verify_complete(schedule, table, sink) && verify_order(schedule, table, sink);
+  return verify_complete(schedule, table, sink) && verify_order(schedule, table, TableNeeds(schedule, table), sink);
 }
 
 }  // namespace stave

@@ -91,7 +91,7 @@ class Explain {
     std::vector<Inversion> found;
     for (std::uint32_t d = 0; d < table_.devices(); ++d)
       for (std::uint32_t position = table_.first[d]; position < table_.first[d + 1]; ++position) {
-        if (walk_.done()[position]) continue;
+        if (walk_.has_run(position)) continue;
         needs_.for_each(position, [&](std::uint32_t needed, std::uint16_t) {
           if (needed < table_.first[d + 1] && stands_before(position, needed)) add(found, position, needed);
         });
@@ -205,16 +205,16 @@ class Explain {
 
 }  // namespace
 
-bool verify_order(const Schedule& schedule, const Table& table, Diagnostics& sink) {
-  return verify_order(schedule, table, TableNeeds(schedule, table), sink);
-}
-
-bool verify_order(const Schedule& schedule, const Table& table, const TableNeeds& needs, Diagnostics& sink) {
+std::optional<RunOrder> verify_order(const Schedule& schedule, const Table& table, const TableNeeds& needs,
+                                     Diagnostics& sink) {
   const Lanes lanes(table);
+  std::optional<RunOrder> order = run_order(table, lanes, needs);
+  if (order) return order;
+  // Once more, for where it got stuck.
   TableWalk walk(table, lanes, needs);
-  if (walk.run([](std::span<const std::uint32_t>) {})) return true;
+  walk.run([](std::span<const std::uint32_t>) {});
   Explain(schedule, table, lanes, needs, walk, sink).say();
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace stave

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/table_walk.h"
 #include "core/check.h"
 #include "core/lanes.h"
 
@@ -15,7 +14,7 @@ constexpr std::uint32_t kZero = 0;
 constexpr std::uint32_t kNobody = 1;
 constexpr std::uint32_t kNone = UINT32_MAX;
 /// How many entries ahead of their turn memory is fetched.
-constexpr std::size_t kAhead = 24;
+constexpr std::size_t kAhead = 16;
 
 std::vector<std::size_t> shape_of(const Costs& costs) {
   std::vector<std::size_t> shape;
@@ -27,12 +26,13 @@ std::vector<std::size_t> shape_of(const Costs& costs) {
 
 }  // namespace
 
-/// Walks the table once, to find an order in which it can run, and then through that order from its end to its start: so
-/// the first reader of a value that it meets is the last, and takes a slot for it, which the producer gives back.
+/// Goes through an order in which the table can run from its end to its start: so the first reader of a value that it
+/// meets is the last, and takes a slot for it, which the producer gives back.
 class StraightLineMaker {
  public:
-  StraightLineMaker(const Table& table, const TableNeeds& needs, const Costs& costs)
-      : table_(table), costs_(costs), needs_(needs), lanes_(table), block_of_(blocks_of(table)) {}
+  StraightLineMaker(const Table& table, const Lanes& lanes, const TableNeeds& needs, const RunOrder& order,
+                    const Costs& costs)
+      : table_(table), costs_(costs), needs_(needs), order_(order), lanes_(lanes), block_of_(blocks_of(table)) {}
 
   StraightLine make() {
     result_.lanes_ = lanes_.count();
@@ -40,10 +40,6 @@ class StraightLineMaker {
     result_.shape_ = shape_of(costs_);
     number_classes();
     find_firsts();
-    order_.reserve(table_.size());
-    TableWalk walk(table_, lanes_, needs_);
-    const bool finishes = walk.run([&](std::span<const std::uint32_t> block) { order_.push_back(block[0]); });
-    STAVE_CHECK(finishes, "a price of a table that cannot finish");
     if (!write(result_.narrow_)) {
       const bool fits = write(result_.wide_);
       STAVE_CHECK(fits, "too many values between the lanes of a table");
@@ -56,6 +52,8 @@ class StraightLineMaker {
   struct Slot {
     std::uint16_t payload = 0;
     std::uint16_t target = 0;
+    /// The class of its message; 0 on one device.
+    std::uint32_t message = 0;
     /// Of the same producer; or of the free ones.
     std::uint32_t next = kNone;
   };
@@ -108,9 +106,14 @@ class StraightLineMaker {
       result_.ends_.push_back({lanes_.device(lane), new_slot({}), new_slot({})});
     }
     steps.reserve(table_.size() + 2 * std::size_t(lanes_.count()));
+    const bool plain = lanes_.plain() && block_of_.empty() && costs_.setups.empty();
     for (std::size_t i = order_.size(); i-- > 0 && slots_.size() <= std::numeric_limits<Number>::max();) {
-      if (i >= kAhead) fetch(order_[i - kAhead]);
-      run(steps, order_[i]);
+      fetch_before(i);
+      const std::uint32_t lane = lanes_.lane(order_[i]);
+      if (plain && order_[i] != first_[lane] && last_[lane] != kNone)
+        run_alone(steps, lane, order_[i]);
+      else
+        run(steps, order_[i]);
     }
     result_.slots_ = static_cast<std::uint32_t>(slots_.size());
     const std::size_t most = std::max({slots_.size(), std::size_t(classes_), result_.links_.size() + 1});
@@ -118,16 +121,19 @@ class StraightLineMaker {
       steps = {};
       return false;
     }
-    std::reverse(steps.begin(), steps.end());
-    std::reverse(result_.runs_.begin(), result_.runs_.end());
     return true;
   }
 
-  /// Entries that follow each other in time lie far apart in every array.
-  void fetch(std::uint32_t position) const {
-    __builtin_prefetch(needs_.rows().first.data() + position);
-    __builtin_prefetch(table_.entries.data() + position);
-    __builtin_prefetch(sent_.data() + position, 1);
+  /// Entries that follow each other in time lie far apart in every array: of those to come everything is fetched, each
+  /// once what leads to it has come.
+  void fetch_before(std::size_t i) const {
+    if (i < 3 * kAhead) return;
+    const std::uint32_t third = order_[i - 3 * kAhead];
+    __builtin_prefetch(needs_.rows().first.data() + third);
+    __builtin_prefetch(table_.entries.data() + third);
+    __builtin_prefetch(sent_.data() + third, 1);
+    __builtin_prefetch(needs_[order_[i - 2 * kAhead]].data());
+    for (const TableNeed& need : needs_[order_[i - kAhead]]) __builtin_prefetch(sent_.data() + need.position, 1);
   }
 
   std::uint32_t new_slot(const Slot& slot) {
@@ -153,6 +159,31 @@ class StraightLineMaker {
     ++result_.runs_.back().count;
     steps.push_back({static_cast<Number>(cost), static_cast<Number>(send.message), static_cast<Number>(read),
                      static_cast<Number>(send.slot)});
+  }
+
+  /// The steps of an entry between the first and the last of a device that has one lane, no blocks and no setups, which
+  /// nearly all are: what `run` comes to there.
+  template <class Number>
+  void run_alone(std::vector<LaneStep<Number>>& steps, std::uint32_t device, std::uint32_t position) {
+    Send send;
+    if (const std::uint32_t slot = sent_[position]; slot != kNone) {
+      for (std::uint32_t more = slots_[slot].next; more != kNone;) {
+        const std::uint32_t next = slots_[more].next;
+        step(steps, device, 0, kZero, {more, slots_[more].message});
+        give_back(more);
+        more = next;
+      }
+      send = {slot, slots_[slot].message};
+      give_back(slot);
+    }
+    std::uint32_t cost = class_of(position);
+    for (const TableNeed& need : needs_[position]) {
+      if (need.device == device) continue;
+      step(steps, device, cost, slot_of(need, device), send);
+      cost = 0;
+      send = {};
+    }
+    if (cost != 0) step(steps, device, cost, kZero, send);
   }
 
   /// The steps of an entry, or of the block that it is the first of; the last step first.
@@ -193,7 +224,6 @@ class StraightLineMaker {
   /// Into `sends_`: all that a block sends, whose slots are free from here on.
   void take_sends(std::uint32_t lane, std::span<const std::uint32_t> block) {
     sends_.clear();
-    const std::uint32_t device = lanes_.device(lane);
     for (const std::uint32_t position : block) {
       if (last_[lane] == kNone && counts(position)) {
         last_[lane] = position;
@@ -202,7 +232,7 @@ class StraightLineMaker {
       for (std::uint32_t slot = sent_[position]; slot != kNone;) {
         const Slot& mine = slots_[slot];
         const std::uint32_t next = mine.next;
-        sends_.push_back({slot, mine.target == device ? 0 : message_class(mine.payload, device, mine.target)});
+        sends_.push_back({slot, mine.message});
         give_back(slot);
         slot = next;
       }
@@ -215,13 +245,10 @@ class StraightLineMaker {
     const std::uint32_t device = lanes_.device(lane);
     for (const std::uint32_t position : block) {
       for (const TableNeed& need : needs_[position]) {
-        if (need.device != device)
-          inputs_.push_back(slot_of(need.position, need.payload, device));
-        else if (is_beside(need.position, position))
-          inputs_.push_back(slot_of(need.position, 0, device));
+        if (need.device != device || is_beside(need.position, position)) inputs_.push_back(slot_of(need, device));
       }
       if (const std::uint32_t before = lanes_.written_after(position); before != Lanes::kNone)
-        inputs_.push_back(slot_of(before, 0, device));
+        inputs_.push_back(slot_of({before, static_cast<std::uint16_t>(device), 0}, device));
     }
   }
 
@@ -230,10 +257,15 @@ class StraightLineMaker {
     return !lanes_.plain() && lanes_.lane(one) != lanes_.lane(other);
   }
 
-  std::uint32_t slot_of(std::uint32_t producer, std::uint16_t payload, std::uint32_t target) {
-    for (std::uint32_t slot = sent_[producer]; slot != kNone; slot = slots_[slot].next)
+  /// The slot in which `target` finds what it needs: on one device it is told of the end alone.
+  std::uint32_t slot_of(const TableNeed& need, std::uint32_t target) {
+    const bool crosses = need.device != target;
+    const std::uint16_t payload = crosses ? need.payload : 0;
+    std::uint32_t& first = sent_[need.position];
+    for (std::uint32_t slot = first; slot != kNone; slot = slots_[slot].next)
       if (slots_[slot].payload == payload && slots_[slot].target == target) return slot;
-    return sent_[producer] = new_slot({payload, static_cast<std::uint16_t>(target), sent_[producer]});
+    const std::uint32_t message = crosses ? message_class(payload, need.device, target) : 0;
+    return first = new_slot({payload, static_cast<std::uint16_t>(target), message, first});
   }
 
   /// The costly step of a block, with `sends_`.
@@ -268,8 +300,8 @@ class StraightLineMaker {
     const OpId op = table_.entries[position];
     const KindId kind = table_.ops.kind_of(op);
     const KindTicks& ticks = costs_.kinds[kind];
-    const std::size_t value = ticks.values.size() == 1 ? 0 : ticks.at(table_.ops.name(op));
-    return first_class_[kind.value] + static_cast<std::uint32_t>(value);
+    const std::uint32_t first = first_class_[kind.value];
+    return ticks.values.size() == 1 ? first : first + static_cast<std::uint32_t>(ticks.at(table_.ops.name(op)));
   }
 
   std::uint32_t pair_class(std::uint32_t position) const {
@@ -294,7 +326,8 @@ class StraightLineMaker {
   const Table& table_;
   const Costs& costs_;
   const TableNeeds& needs_;
-  const Lanes lanes_;
+  const RunOrder& order_;
+  const Lanes& lanes_;
   const std::vector<std::uint32_t> block_of_;
   StraightLine result_;
 
@@ -303,8 +336,6 @@ class StraightLineMaker {
   std::uint32_t first_pair_ = 0;
   std::vector<std::uint32_t> first_setup_;
 
-  /// Entries, and the first ones of blocks, in an order in which they can run.
-  std::vector<std::uint32_t> order_;
   /// By lane: the ends of what counts, and where the result has them.
   std::vector<std::uint32_t> first_;
   std::vector<std::uint32_t> last_;
@@ -327,11 +358,16 @@ class StraightLineMaker {
   std::vector<std::vector<MessageClass>> class_of_;
 };
 
-StraightLine::StraightLine(const Table& table, const TableNeeds& needs, const Costs& costs)
-    : StraightLine(StraightLineMaker(table, needs, costs).make()) {}
+StraightLine::StraightLine(const Table& table, const TableNeeds& needs, const RunOrder& order, const Costs& costs)
+    : StraightLine(StraightLineMaker(table, Lanes(table), needs, order, costs).make()) {}
 
-StraightLine::StraightLine(const Schedule& schedule, const Table& table, const Costs& costs)
-    : StraightLine(table, TableNeeds(schedule, table), costs) {}
+StraightLine::StraightLine(const Schedule& schedule, const Table& table, const Costs& costs) {
+  const TableNeeds needs(schedule, table);
+  const Lanes lanes(table);
+  const std::optional<RunOrder> order = run_order(table, lanes, needs);
+  STAVE_CHECK(order, "a price of a table that cannot finish");
+  *this = StraightLineMaker(table, lanes, needs, *order, costs).make();
+}
 
 std::vector<Ticks> StraightLine::classes(const Costs& costs) const {
   STAVE_CHECK(shape_of(costs) == shape_, "costs of another shape than those of the table");

@@ -28,12 +28,15 @@ struct Board {
   Sixteen* clocks = nullptr;
 };
 
+/// The last runs and steps stand first: `step` is behind the last one in memory, which is the first in time.
 template <class Number>
 __attribute__((always_inline)) inline void sixteen_at_once(std::span<const StraightLine::Run> runs,
                                                            const LaneStep<Number>* step, const Board& board) {
-  for (const StraightLine::Run& run : runs) {
+  for (std::size_t r = runs.size(); r-- > 0;) {
+    const StraightLine::Run& run = runs[r];
     Sixteen clock = board.clocks[run.lane];
-    for (const LaneStep<Number>* end = step + run.count; step != end; ++step) {
+    for (const LaneStep<Number>* const end = step - run.count; step != end;) {
+      --step;
       const Sixteen& read = board.slots[step->read];
       const Sixteen& cost = board.costs[step->cost];
       const Sixteen& message = board.messages[step->message];
@@ -108,10 +111,12 @@ Price StraightLine::one(const std::vector<LaneStep<Number>>& steps, const Costs&
   const std::vector<Ticks> message = messages(costs);
   std::vector<Ticks> slots(slots_, 0);
   std::vector<Ticks> clocks(lanes_, 0);
-  const LaneStep<Number>* step = steps.data();
-  for (const Run& run : runs_) {
+  const LaneStep<Number>* step = steps.data() + steps.size();
+  for (std::size_t i = runs_.size(); i-- > 0;) {
+    const Run& run = runs_[i];
     Ticks clock = clocks[run.lane];
-    for (const LaneStep<Number>* end = step + run.count; step != end; ++step) {
+    for (const LaneStep<Number>* const end = step - run.count; step != end;) {
+      --step;
       clock = std::max(clock, slots[step->read]) + cost[step->cost];
       slots[step->write] = clock + message[step->message];
     }
@@ -132,7 +137,7 @@ void StraightLine::sixteen(const std::vector<LaneStep<Number>>& steps, std::span
   const std::vector<Sixteen> messages_side = side_by_side(message);
   std::vector<Sixteen> slots(slots_, Sixteen{});
   std::vector<Sixteen> clocks(lanes_, Sixteen{});
-  best_kernel<Number>()(runs_, steps.data(), {costs_side.data(), messages_side.data(), slots.data(), clocks.data()});
+  best_kernel<Number>()(runs_, steps.data() + steps.size(), {costs_side.data(), messages_side.data(), slots.data(), clocks.data()});
   std::vector<Ticks> mine(slots_);
   for (std::size_t i = 0; i < costs.size(); ++i) {
     bool exact = true;
