@@ -18,12 +18,18 @@ class Activations {
 
   /// One more than the largest number of a triple.
   std::uint32_t triples() const { return triples_; }
-  /// The triple whose activations `op` works on, or kNone. Cost: a few ns where the kinds have the same indices.
-  std::uint32_t triple(OpId op) const {
+  /// What an op does with activations; the rest is false where it works on none.
+  struct Use {
+    std::uint32_t triple = kNone;
+    bool takes = false;
+    bool gives = false;
+  };
+  Use of(OpId op) const {
     const Kind& kind = kinds_[ops_.kind_of(op).value];
-    if (kind.direct) return op.value - kind.first;
-    return kind.uses ? taken_apart(op) : kNone;
+    return {kind.direct ? op.value - kind.first : kind.uses ? taken_apart(op) : kNone, kind.takes, kind.gives};
   }
+  /// The triple whose activations `op` works on, or kNone. Cost: a few ns where the kinds have the same indices.
+  std::uint32_t triple(OpId op) const { return of(op).triple; }
   /// Held from the start of an op that takes them ...
   bool takes(OpId op) const { return kinds_[ops_.kind_of(op).value].takes; }
   /// ... to the end of one that gives them back.

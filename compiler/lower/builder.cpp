@@ -351,20 +351,19 @@ void Builder::stash() {
     free.clear();
     std::uint32_t& count = program_.slots[DeviceId(d)].stash;
     for (std::uint32_t position = table_.first[d]; position < table_.first[d + 1]; ++position) {
-      const OpId op = table_.entries[position];
-      const std::uint32_t triple = activations.triple(op);
-      if (triple == Activations::kNone) {
+      const Activations::Use use = activations.of(table_.entries[position]);
+      if (use.triple == Activations::kNone) {
         free.insert(free.end(), given.begin(), given.end());
         given.clear();
         continue;
       }
-      std::uint32_t& slot = slot_of[triple];
-      if (slot == SlotPool::kNone && activations.takes(op)) {
+      std::uint32_t& slot = slot_of[use.triple];
+      if (slot == SlotPool::kNone && use.takes) {
         slot = free.empty() ? count++ : free.back();
         if (!free.empty()) free.pop_back();
       }
       program_.stash[position] = slot;
-      if (slot != SlotPool::kNone && activations.gives(op)) {
+      if (slot != SlotPool::kNone && use.gives) {
         given.push_back(slot);
         slot = SlotPool::kNone;
       }

@@ -71,17 +71,22 @@ class Rendezvous {
   /// True if the order of the Program is the proof: each of its nodes, when its turn comes, has what it waits for and is the
   /// next of its devices. That of every Program that `lower` made is, where no entries of several devices run together.
   bool follows_order() {
-    if (program_.order.size() != program_.nodes()) return false;
+    const std::vector<NodeId>& order = program_.order;
+    if (order.size() != program_.nodes()) return false;
     const Lanes lanes(program_.table);
+    const NodeId* const issued = program_.issue.items.data();
+    const std::uint32_t* const ends = program_.issue.first.data() + 1;
+    std::uint32_t* const next = next_.data();
     const auto take = [&](std::uint32_t d, NodeId node) {
-      if (!has_head(d) || head(d) != node) return false;
-      __builtin_prefetch(program_.issue.items.data() + next_[d] + 16);
-      ++next_[d];
+      const std::uint32_t at = next[d];
+      if (at == ends[d] || issued[at] != node) return false;
+      __builtin_prefetch(issued + at + 16);
+      next[d] = at + 1;
       return true;
     };
-    for (std::size_t i = 0; i < program_.order.size(); ++i) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
       fetch(i);
-      const NodeId node = program_.order[i];
+      const NodeId node = order[i];
       if (is_together(node) || waits_for(node).valid()) return false;
       if (program_.is_message(node)) {
         const Edge& edge = program_.edges[program_.message(node).edge.value];
