@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Ranks under a real Slurm: a controller and two nodes on the loopback, for as long as the test runs.
 #
-#   slurm.sh STAVE SOURCE_FOLDER
+#   slurm.sh STAVE SOURCE_FOLDER [FOLDER-OF-STAND-INS]
 #
+# With a folder of the stand-ins for CUDA, ranks of GPUs too.
 # Needs root (slurmd starts tasks for users) and Debian's slurm-wlm and munge; says "skipped" and exits with 77 without.
 # Nothing is written outside a folder of its own under /run, and every process it starts is ended by its number.
 set -uo pipefail
 
 stave=$(realpath "$1")
 source_folder=$(realpath "$2")
+stand_ins=${3:+$(realpath "$3")}
 export PATH=$PATH:/usr/sbin
 
 skip() {
@@ -155,6 +157,25 @@ if srun --mpi=list 2>&1 | grep -q pmix_v4; then
   fi
 else
   echo "skipped: MPI, as this Slurm has no pmix_v4"
+fi
+
+if [[ -n $stand_ins ]]; then
+  # Both nodes are this host: a GPU of the one is one of the other.
+  echo "four ranks of GPUs on a node; and on two that have the same GPUs"
+  for nodes in 1 2; do
+    LD_LIBRARY_PATH=$stand_ins FAKE_CUDA_DEVICES=4 timeout 60 srun -N $nodes -n 4 "${run[@]}" --steps 3 \
+      --backend cuda --transport nccl >"$output" 2>&1
+    status=$?
+    if ((nodes == 1)); then
+      ((status == 0)) && grep -q "result equals the sequential run's: yes" "$output" && continue
+    else
+      ((status == 2)) && grep -q 'it would be that of rank 0 too' "$output" && continue
+    fi
+    fail "$nodes nodes: status $status"
+    tell
+  done
+else
+  echo "skipped: ranks of GPUs, without the stand-ins for CUDA"
 fi
 
 echo "more ranks than the schedule has devices"
