@@ -7,7 +7,8 @@ namespace stave {
 
 namespace {
 
-/// Slurm steps listen on a port of their own, from here on, below those that Linux gives to connections (32768 on).
+/// Steps of Slurm and jobs of torchrun listen on a port of their own, from here on, below those that Linux gives to
+/// connections (32768 on).
 constexpr std::uint32_t kFirstPort = 20000;
 constexpr std::uint32_t kPorts = 12000;
 /// Steps of one job are so far apart, and of jobs that follow one another none meets the other's.
@@ -103,7 +104,11 @@ Result<std::optional<RankPlace>> find_place(const Variables& variables) {
       if (!fd) return fd.failure();
       if (place->rank == 0) place->listener = static_cast<int>(fd.value());
     }
-    return finish(std::move(place));
+    Result<std::optional<RankPlace>> result = finish(std::move(place));
+    // MASTER_PORT is then torchrun's own, on which it keeps a store for its ranks; no port becomes itself by this.
+    if (result && reader.text("TORCHELASTIC_USE_AGENT_STORE") == "True")
+      (*result)->port = static_cast<std::uint16_t>(kFirstPort + (*result)->port % kPorts);
+    return result;
   }
   if (reader.text("OMPI_COMM_WORLD_RANK")) {
     Result<RankPlace> place = reader.ranks("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",

@@ -103,6 +103,18 @@ TEST_CASE("the token, where none is given, is what the launcher calls the job") 
   CHECK(failure(torch) == "the variable STAVE_TOKEN has 1025 characters; 1024 is the most");
 }
 
+TEST_CASE("torchrun keeps MASTER_PORT for itself, where its agent has the store") {
+  std::map<std::string, std::string> torch = {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "h"},
+                                              {"MASTER_PORT", "29500"}, {"TORCHELASTIC_USE_AGENT_STORE", "False"}};
+  CHECK(place(torch).port == 29500);
+  torch["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  CHECK(place(torch).port == 25500);
+  torch["MASTER_PORT"] = "25500";
+  CHECK(place(torch).port == 21500);
+  torch["MASTER_PORT"] = "65536";
+  CHECK(failure(torch) == "the variable MASTER_PORT is '65536', but must be a number from 1 to 65535");
+}
+
 TEST_CASE("ranks of a host") {
   std::map<std::string, std::string> values = {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"},
                                                {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "1"}};
