@@ -75,10 +75,7 @@ std::vector<Ticks> node_costs(const Program& program, const Costs& costs_ns) {
   // What runs as one takes what it takes together.
   for (std::size_t i = 0; i < table.blocks.size(); ++i)
     for (std::uint32_t position : table.blocks[i]) result[position] = costs_ns.of_block(table, table.blocks[i]);
-  for (const Message& message : program.messages) {
-    const Edge& edge = program.edges[message.edge.value];
-    result.push_back(costs_ns.message.of(message.payload, edge.source.value, edge.target.value));
-  }
+  for (const Message& message : program.messages) result.push_back(costs_ns.of_message(program, message));
   return result;
 }
 
@@ -116,13 +113,13 @@ Costs measured_messages(const Program& program, const std::vector<TypicalMessage
   Costs result = costs_ns;
   const std::uint32_t devices = program.table.devices();
   for (std::size_t payload = 0; payload < result.message.size(); ++payload) {
-    auto links = std::make_shared<std::vector<Ticks>>(std::size_t{devices} * devices, 0);
+    std::vector<Ticks> links(std::size_t{devices} * devices, 0);
     for (const TypicalMessage& typical : lengths) {
       // Those of a run's other replicas are alike.
       if (typical.payload != payload || typical.source.value >= devices || typical.target.value >= devices) continue;
-      (*links)[std::size_t{typical.source.value} * devices + typical.target.value] = typical.length_ns;
+      links[std::size_t{typical.source.value} * devices + typical.target.value] = typical.length_ns;
     }
-    result.message.set_links(payload, devices, std::move(links));
+    result.message.set_links(payload, devices, std::make_shared<const LinkCosts<Ticks>>(std::move(links)));
   }
   return result;
 }

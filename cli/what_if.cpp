@@ -86,9 +86,10 @@ class Changes {
     const MessageCosts<Rational>& costs = schedule_.costs.message;
     for (std::size_t p = 1; p < costs.size(); ++p) {
       if (costs.links(p) == costs.links(0) && (costs.by_link(p) || costs[p] == costs[0])) continue;
+      if (costs.by_size(p)) return false;
       for (std::uint32_t a = 0; a < schedule_.devices; ++a)
         for (std::uint32_t b = 0; b < schedule_.devices; ++b)
-          if (a != b && costs.of(p, a, b) != costs.of(0, a, b)) return false;
+          if (a != b && costs.of(p, a, b, 0) != costs.of(0, a, b, 0)) return false;
     }
     return true;
   }

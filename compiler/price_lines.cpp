@@ -23,7 +23,8 @@ IndexedValues uniform(Rational value) {
 
 class Lines {
  public:
-  Lines(Evaluator& evaluator, const World& world) : evaluator_(evaluator), world_(world), code_(evaluator.code()) {}
+  Lines(Evaluator& evaluator, const World& world)
+      : evaluator_(evaluator), world_(world), code_(evaluator.code()), letters_(evaluator, world, result_) {}
 
   CostSet all(const Schedule& schedule, const Prices* prices) {
     const std::size_t kinds = world_.ops.kinds().size();
@@ -33,8 +34,7 @@ class Lines {
     result_.message.assign(code_.payloads.size(), 0);
     result_.duration_span.resize(kinds);
     result_.message_span.resize(code_.payloads.size());
-    Letters letters(evaluator_, world_, result_);
-    evaluator_.speak(&letters);
+    evaluator_.speak(&letters_);
     const std::size_t own = std::min(code_.own_costs, code_.costs.size());
     for (std::size_t i = 0; i < own; ++i) cost(code_.costs[i]);
     result_.weights.assign(evaluator_.stages(), 0);
@@ -161,22 +161,46 @@ class Lines {
     STAVE_CHECK(false, "a cost of weights");
   }
 
-  /// The cost of a message from every device to every other.
+  /// The cost of a message from every device to every other; of each size, if the line asks for a cost that depends on it.
   void links(const ValueCode& line) {
+    LinkCosts<Rational> all;
+    all.kinds = std::size_t(evaluator_.devices()) * evaluator_.devices();
+    letters_.speak_of_size(0);
+    links_of_size(line, all);
+    for (std::uint32_t size = 1; letters_.was_asked_for_size() && size < result_.message.sizes()->count; ++size) {
+      letters_.speak_of_size(size);
+      links_of_size(line, all);
+    }
+    letters_.speak_of_all_sizes();
+    const Rational one = all.kinds > 1 ? all.values[1] : Rational(0);
+    bool alike = true;
+    // On one device there is no message.
+    for (std::size_t i = 0; i < all.values.size() && alike; ++i)
+      alike = i % all.kinds % (evaluator_.devices() + std::size_t(1)) == 0 || all.values[i] == one;
+    const auto shared = std::make_shared<const LinkCosts<Rational>>(std::move(all));
+    for (std::size_t p = 0; p < code_.payloads.size(); ++p) {
+      if (line.target != ValueCode::Target::AllMessages && code_.payloads[p] != line.message) continue;
+      if (alike)
+        result_.message.set(p, one);
+      else
+        result_.message.set_links(p, evaluator_.devices(), shared);
+      result_.message_span[p] = code_.spans[line.value];
+    }
+  }
+
+  void links_of_size(const ValueCode& line, LinkCosts<Rational>& into) {
     const std::uint32_t devices = evaluator_.devices();
-    pairs_ += std::uint64_t(devices) * devices;
+    pairs_ += into.kinds;
     if (pairs_ > kMaxLinks)
       evaluator_.fail("too-many", line.target_span,
                       fmt::format("the costs of messages between two of {} devices: {} in all, and at most {} can be",
                                   devices, pairs_, kMaxLinks));
-    MessageCosts<Rational>::Links each(std::size_t(devices) * devices);
-    evaluator_.add_budget(each.size());
+    evaluator_.add_budget(into.kinds);
     evaluator_.enter_loop(line.slots[0]);
     evaluator_.enter_loop(line.slots[1]);
-    std::optional<Rational> one;
-    bool alike = true;
     for (std::uint32_t a = 0; a < devices; ++a)
       for (std::uint32_t b = 0; b < devices; ++b) {
+        into.values.push_back(0);
         if (a == b) continue;
         const Arena::Mark mark = evaluator_.arena().mark();
         evaluator_.set(line.slots[0], Datum::whole(a));
@@ -188,21 +212,10 @@ class Lines {
                           fmt::format("the cost of a message is {}; none may be below 0", value.text()),
                           fmt::format("this is {}", value.text()));
         evaluator_.arena().release(mark);
-        each[std::size_t(a) * devices + b] = value;
-        alike = alike && (!one || *one == value);
-        one = value;
+        into.values.back() = value;
       }
     evaluator_.leave_loop();
     evaluator_.leave_loop();
-    const auto shared = std::make_shared<const MessageCosts<Rational>::Links>(std::move(each));
-    for (std::size_t p = 0; p < code_.payloads.size(); ++p) {
-      if (line.target != ValueCode::Target::AllMessages && code_.payloads[p] != line.message) continue;
-      if (alike)
-        result_.message.set(p, one.value_or(0));
-      else
-        result_.message.set_links(p, devices, shared);
-      result_.message_span[p] = code_.spans[line.value];
-    }
   }
 
   void setup(const ValueCode& line) {
@@ -367,6 +380,7 @@ class Lines {
   const World& world_;
   const Code& code_;
   CostSet result_;
+  Letters letters_;
   /// Pairs of devices over all lines.
   std::uint64_t pairs_ = 0;
 };
@@ -471,9 +485,15 @@ Rational Letters::message(std::uint32_t payload, std::uint32_t source, std::uint
     evaluator_.fail("index-outside", span, fmt::format("there is no message from device {} to itself", source));
   const std::size_t first = payload == kNoSlot ? 0 : payload;
   const std::size_t last = payload == kNoSlot ? costs_.message.size() : first + 1;
-  const Rational result = costs_.message.of(first, source, target);
+  const std::string& name = payload == kNoSlot ? std::string("message") : evaluator_.code().payloads[payload];
+  const auto of = [&](std::size_t p) {
+    if (costs_.message.by_size(p) && !size_) not_one_number(name, span);
+    asked_for_size_ = asked_for_size_ || costs_.message.by_size(p);
+    return costs_.message.of(p, source, target, size_.value_or(0));
+  };
+  const Rational result = of(first);
   for (std::size_t p = first; p < last; ++p)
-    if (costs_.message.of(p, source, target) != result) not_one_number("message", span);
+    if (of(p) != result) not_one_number(name, span);
   return result;
 }
 

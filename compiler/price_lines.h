@@ -1,6 +1,7 @@
 // The costs of a schedule, from its `cost`, `memory` and `freeze` lines.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/evaluate.h"
@@ -37,6 +38,16 @@ class Letters : public Spoken {
   Rational message(std::uint32_t payload, std::uint32_t source, std::uint32_t target, Span span) override;
   Rational metric(TermId term) override;
 
+  /// Until it speaks of all sizes again, the cost of a message is that of this size. Where sizes matter and none is
+  /// spoken of it is not one number.
+  void speak_of_size(std::uint32_t size) {
+    size_ = size;
+    asked_for_size_ = false;
+  }
+  void speak_of_all_sizes() { size_ = std::nullopt; }
+  /// Whether a cost that depends on the size was asked for since it was set.
+  bool was_asked_for_size() const { return asked_for_size_; }
+
  protected:
   /// Said of a letter, or of `message`, whose cost is not one number. Throws.
   [[noreturn]] virtual void not_one_number(const std::string& name, Span span);
@@ -48,6 +59,9 @@ class Letters : public Spoken {
   const CostSet& costs_;
 
  private:
+  std::optional<std::uint32_t> size_;
+  bool asked_for_size_ = false;
+
   Rational sum_of_parts(std::uint32_t op, const std::array<std::uint32_t, kMaxIndices>& index, Span span, bool one);
 };
 

@@ -43,7 +43,7 @@ LowerBound lower_bound(const Schedule& schedule, const Table& table, const Costs
   // Where microbatches differ, likeness has made some shorter.
   if (std::uint64_t(least.size()) * least.size() > kMostForMakespan) return result;
   bounds::Instance unlike = bounds::make_instance(schedule, table, costs, bounds::Alike::No);
-  if (unlike.length != least) strengthen(result, std::move(unlike));
+  if (unlike.length != least || costs.message.sizes() != nullptr) strengthen(result, std::move(unlike));
   return result;
 }
 

@@ -43,13 +43,13 @@ std::optional<Span> first_refused(const Schedule& schedule, Visit&& visit) {
       if (!visit(value, schedule.ops.kinds()[rule.after].count / rule.values.size() + 1)) return Span();
   for (const PairCost& pair : costs.pairs)
     if (!visit(pair.duration, 1)) return pair.span;
-  const MessageCosts<Rational>::Links* last = nullptr;
+  const LinkCosts<Rational>* last = nullptr;
   for (std::size_t p = 0; p < costs.message.size(); ++p) {
     const Span span = p < costs.message_span.size() ? costs.message_span[p] : Span();
     Rational most = costs.message.by_link(p) ? Rational(0) : costs.message[p];
     if (costs.message.by_link(p)) {
-      const MessageCosts<Rational>::Links& links = *costs.message.links(p);
-      for (Rational each : links) {
+      const LinkCosts<Rational>& links = *costs.message.links(p);
+      for (Rational each : links.values) {
         if (&links != last && !visit(each, 0)) return span;
         most = std::max(most, each);
       }

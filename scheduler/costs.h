@@ -15,6 +15,7 @@
 #include "core/ids.h"
 #include "core/message_costs.h"
 #include "core/op_set.h"
+#include "core/program.h"
 #include "core/setup_costs.h"
 #include "core/table.h"
 #include "core/ticks.h"
@@ -57,6 +58,12 @@ struct Costs {
     const KindTicks& ticks = kinds[ops.kind_of(op)];
     if (ticks.values.size() == 1) return ticks.values[0];
     return ticks.values[ticks.at(ops.name(op))];
+  }
+  /// Of a message of a Program.
+  Ticks of_message(const Program& program, const Message& sent) const {
+    const Edge& edge = program.edges[sent.edge.value];
+    return message.from(program.table.ops, program.table.entries[sent.producer], sent.payload, edge.source.value,
+                        edge.target.value);
   }
   /// Between two positions that follow each other on a lane.
   Ticks setup(const Table& table, std::uint32_t before, std::uint32_t after) const {

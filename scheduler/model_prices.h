@@ -30,8 +30,8 @@ class ModelPrices : public Prices {
 
   /// F, I, W and their sums; R, what F takes, where the schedule has it (then I repeats nothing); G the sum of a stage's
   /// gradients over its replicas and copies; O the optimizer, by the memory it reads and writes. Other ops keep a cost of
-  /// 0, and have none otherwise. A message takes the link's latency and its bytes over the bandwidth; its bytes are the
-  /// mean of the microbatches'. `memory` lines are shares of a stage's activations.
+  /// 0, and have none otherwise. A message takes the link's latency and its bytes over the bandwidth; its bytes are
+  /// those of its microbatch and slice. `memory` lines are shares of a stage's activations.
   ///
   /// Errors: layers that are left over, a cluster that is too small or has no rate for the precision, a map of another
   /// number of devices, times or sizes that do not fit.

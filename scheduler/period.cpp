@@ -76,7 +76,7 @@ class Repeated {
         wait(lanes_.written_after(position), none);
         needs.for_each(position, [&](std::uint32_t at, std::uint16_t payload) {
           const std::uint32_t there = table_.device_of(at).value;
-          wait(at, there == device ? none : lag(costs.message.of(payload, there, device)));
+          wait(at, there == device ? none : lag(costs.message.from(table_.ops, table_.entries[at], payload, there, device)));
         });
         // The two of a pair are on one lane.
         if (lanes_.lane(position) != lane) work_[lanes_.lane(position)] += length_.back();

@@ -44,9 +44,7 @@ Timeline simulate(const Program& program, const Costs& costs) {
       const Message& message = program.message(node);
       Ticks& previous = last_start[message.edge.value];
       times.start[node.value] = previous = std::max(ready(node.value), previous);
-      const Edge& edge = program.edges[message.edge.value];
-      times.end[node.value] =
-          previous + costs.message.of(message.payload, edge.source.value, edge.target.value);
+      times.end[node.value] = previous + costs.of_message(program, message);
     } else if (block_of.empty() || block_of[node.value] == UINT32_MAX) {
       compute(std::span(&node.value, 1));
     } else if (!block_done[block_of[node.value]]) {

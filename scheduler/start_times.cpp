@@ -46,12 +46,16 @@ class StartTimes {
     __builtin_prefetch(needs_[sooner].data());
   }
 
+  Ticks message(const TableNeed& need, std::uint32_t target) const {
+    return costs_.message.from(table_.ops, table_.entries[need.position], need.payload, need.device, target);
+  }
+
   void run_alone(std::uint32_t position) {
     const std::uint32_t device = lanes_.device_at(position);
     Ticks ready = free_at_[device];
     for (const TableNeed& need : needs_[position]) {
       if (need.device == device) continue;
-      ready = std::max(ready, times_.end[need.position] + costs_.message.of(need.payload, need.device, device));
+      ready = std::max(ready, times_.end[need.position] + message(need, device));
     }
     times_.start[position] = ready;
     times_.end[position] = free_at_[device] = ready + costs_.of(table_.ops, table_.entries[position]);
@@ -70,7 +74,7 @@ class StartTimes {
         // It ended long before the entry that stands before this one, and its end is far away in memory.
         if (need.device == d && lanes_.plain()) continue;
         Ticks sent = times_.end[need.position];
-        if (need.device != d) sent += costs_.message.of(need.payload, need.device, d);
+        if (need.device != d) sent += message(need, d);
         ready = std::max(ready, sent);
       }
     }

@@ -280,7 +280,8 @@ void Builder::send(std::uint32_t leader) {
   ++pool[draft.out_slot].messages;
   const std::uint32_t source = program_.edges[draft.edge.value].source.value;
   pool.read(draft.out_slot, starts_ ? starts_->end[reader.producer] +
-                                          starts_->message.of(reader.payload, source, reader.device)
+                                          starts_->message.from(table_.ops, table_.entries[reader.producer],
+                                                                reader.payload, source, reader.device)
                                     : 0);
 }
 

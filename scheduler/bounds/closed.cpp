@@ -54,7 +54,7 @@ class Forms {
  private:
   bool counts(std::uint32_t position) const { return !table_.ops.kind(table_.entries[position]).optional; }
   Ticks lag(std::uint32_t from, std::uint32_t to, std::uint16_t payload) const {
-    return device_[from] == device_[to] ? 0 : costs_.message.of(payload, device_[from], device_[to]);
+    return device_[from] == device_[to] ? 0 : costs_.message.from(table_.ops, table_.entries[from], payload, device_[from], device_[to]);
   }
 
   /// Of a block's entries on one lane the first.

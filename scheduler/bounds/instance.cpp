@@ -18,11 +18,12 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 
 class Maker {
  public:
-  Maker(const Schedule& schedule, const Table& table, const Costs& costs)
+  Maker(const Schedule& schedule, const Table& table, const Costs& costs, Alike alike)
       : schedule_(schedule),
         table_(table),
         ops_(table.ops),
         costs_(costs),
+        alike_(alike),
         lanes_(table),
         sizes_(limit_sizes(schedule)) {
     for (std::uint32_t d = 0; d < table.devices(); ++d)
@@ -31,7 +32,7 @@ class Maker {
     keep();
   }
 
-  Instance make(Alike alike) {
+  Instance make() {
     Instance result;
     result.lanes = lanes_.count();
     result.classes_of.resize(table_.devices());
@@ -43,7 +44,7 @@ class Maker {
     result.needs = arcs_.size();
     result.class_of.assign(units_.size(), kNone);
     result.place.assign(units_.size(), 0);
-    if (alike == Alike::Yes) share_classes(result);
+    if (alike_ == Alike::Yes) share_classes(result);
     for (std::uint32_t unit = 0; unit < units_.size(); ++unit)
       if (result.class_of[unit] == kNone) add_class(result, {unit});
     for (std::size_t which = 0; which < sizes_.size(); ++which)
@@ -58,6 +59,17 @@ class Maker {
   using Positions = std::span<const std::uint32_t>;
 
   bool optional(std::uint32_t unit) const { return ops_.kind(table_.entries[units_[unit][0]]).optional; }
+
+  /// Of a position; where microbatches are to be alike, the least of all sizes.
+  Ticks message(std::uint32_t position, std::uint16_t payload, std::uint32_t source, std::uint32_t target) const {
+    const OpId op = table_.entries[position];
+    const std::uint32_t size = costs_.message.size_of(ops_, op);
+    Ticks result = costs_.message.of(payload, source, target, size);
+    if (alike_ == Alike::No || size == 0) return result;
+    for (std::uint32_t other = 1; other < costs_.message.sizes()->count; ++other)
+      result = std::min(result, costs_.message.of(payload, source, target, other));
+    return result;
+  }
 
   void join() {
     const TableNeeds needs(schedule_, table_);
@@ -79,7 +91,7 @@ class Maker {
         if (unit_of_[at] == to) return;
         const std::uint32_t here = device_[position];
         const std::uint32_t there = device_[at];
-        arcs_.push_back({unit_of_[at], to, here == there ? 0 : costs_.message.of(payload, there, here)});
+        arcs_.push_back({unit_of_[at], to, here == there ? 0 : message(at, payload, there, here)});
       });
     }
   }
@@ -281,6 +293,7 @@ class Maker {
   const OpSet& ops_;
   const Costs& costs_;
   const Lanes lanes_;
+  const Alike alike_;
   const std::array<LimitSizes, 2> sizes_;
   /// By position.
   std::vector<std::uint32_t> device_;
@@ -294,7 +307,7 @@ class Maker {
 }  // namespace
 
 Instance make_instance(const Schedule& schedule, const Table& table, const Costs& costs, Alike alike) {
-  return Maker(schedule, table, costs).make(alike);
+  return Maker(schedule, table, costs, alike).make();
 }
 
 Instance reversed(const Instance& instance) {

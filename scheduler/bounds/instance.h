@@ -72,7 +72,8 @@ struct Instance {
 
 /// How microbatches are treated.
 enum class Alike : std::uint8_t {
-  /// Those that differ in nothing but lengths are in the same classes, with the least length of each class.
+  /// Those that differ in nothing but lengths and sizes of messages are in the same classes, with the least length of each
+  /// class and the least message of all sizes.
   Yes,
   /// None: every unit is a class of its own, with its own length.
   No,

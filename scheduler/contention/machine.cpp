@@ -65,21 +65,20 @@ Contention contention_of(const ModelPrices& prices, const Program& program, cons
         static_cast<std::uint32_t>(std::lround(cluster.kind_of(prices.accelerator(d)).slowdown * kUnitSlowdown)));
   const double ticks_per_second = static_cast<double>(costs.ticks_per_unit) * 1e9 /
                                   static_cast<double>(std::max<std::int64_t>(1, ns_of_unit(costs.unit)));
-  const std::size_t edges = program.edges.size();
-  result.bytes.assign(program.payloads.size() * edges, 0);
-  for (std::size_t e = 0; e < edges; ++e) {
-    const Edge& edge = program.edges[e];
+  std::vector<double> bytes_per_tick;
+  for (const Edge& edge : program.edges) {
     const std::uint32_t link =
         cluster.link(prices.accelerator(edge.source.value), prices.accelerator(edge.target.value));
     const Link none;
     const Link& kind = link == Cluster::kNone ? none : cluster.links[link];
     result.latency.push_back(static_cast<Ticks>(kind.latency_seconds * ticks_per_second));
-    for (std::size_t p = 0; p < program.payloads.size(); ++p) {
-      const Ticks moves = costs.message.of(p, edge.source.value, edge.target.value) - result.latency.back();
-      if (moves > 0)
-        result.bytes[p * edges + e] =
-            static_cast<std::uint64_t>(static_cast<double>(moves) / ticks_per_second * kind.bytes_per_second);
-    }
+    bytes_per_tick.push_back(kind.bytes_per_second / ticks_per_second);
+  }
+  result.bytes.reserve(program.messages.size());
+  for (const Message& message : program.messages) {
+    const std::uint32_t e = message.edge.value;
+    const Ticks moves = costs.of_message(program, message) - result.latency[e];
+    result.bytes.push_back(moves > 0 ? static_cast<std::uint64_t>(static_cast<double>(moves) * bytes_per_tick[e]) : 0);
   }
   return result;
 }

@@ -26,7 +26,7 @@ struct Contention {
   std::vector<Ticks> latency;
   /// By device: how many times longer computing takes while a message of the device moves, times kUnitSlowdown. Empty: 1.
   std::vector<std::uint32_t> slowdown;
-  /// By payload and edge: bytes of a message. Shape: [payload * edges + edge]. Empty: not known.
+  /// By message: its bytes. Empty: not known.
   std::vector<std::uint64_t> bytes;
 
   bool shares_links() const { return links > 0; }
@@ -37,7 +37,7 @@ class ModelPrices;
 
 /// Of a cluster: a link that `shared_by` or `both_ways = false` says is shared, between the accelerators of one group and
 /// one direction, or both. Slow-downs to a thousandth; latencies to the tick, rounded down; bytes from what a message
-/// takes. Cost: O(edges log nodes + payloads * edges).
+/// takes. Cost: O(edges log nodes + messages).
 Contention contention_of(const ModelPrices& prices, const Program& program, const Costs& costs);
 
 /// Whether a simulation by these rules on this machine (null: none, every edge with a link of its own) is another one than

@@ -13,11 +13,8 @@ std::vector<Ticks> lengths_of(const Program& program, const Costs& costs) {
     result[position] = block_of.empty() || block_of[position] == UINT32_MAX
                            ? costs.of(table.ops, table.entries[position])
                            : costs.of_block(table, table.blocks[block_of[position]]);
-  for (std::uint32_t n = table.size(); n < program.nodes(); ++n) {
-    const Message& m = program.message(NodeId(n));
-    const Edge& edge = program.edges[m.edge.value];
-    result[n] = costs.message.of(m.payload, edge.source.value, edge.target.value);
-  }
+  for (std::uint32_t n = table.size(); n < program.nodes(); ++n)
+    result[n] = costs.of_message(program, program.message(NodeId(n)));
   return result;
 }
 

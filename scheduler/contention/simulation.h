@@ -268,9 +268,7 @@ class Simulation {
   }
 
   std::uint64_t size_of(std::uint32_t message) const {
-    if (contention_.bytes.empty()) return 0;
-    return contention_.bytes[program_.message(jobs_.first_node(message)).payload * program_.edges.size() +
-                             jobs_.edge(message)];
+    return contention_.bytes.empty() ? 0 : contention_.bytes[number_of(message)];
   }
 
   void deliver(std::uint32_t message) {

@@ -60,10 +60,10 @@ void Fills::hear_of_ends(Ticks now) {
   for (; heard_ < upper_.ended().size() && upper_.ended()[heard_].time <= now; ++heard_) {
     const Ended ended = upper_.ended()[heard_];
     const DeviceId from = units_.device(ended.unit);
-    units_.for_each_successor(ended.unit, [&](const Successor& successor) {
+    units_.for_each_successor(ended.unit, [&](const Successor& successor, OpId op) {
       const OpId unit = successor.unit;
       if (!units_.info(unit).fill) return;
-      const Ticks arrival = ended.time + units_.message(from, units_.device(unit), successor.payload);
+      const Ticks arrival = ended.time + units_.message(op, from, units_.device(unit), successor.payload);
       readiness_[unit.value].time = std::max(readiness_[unit.value].time, arrival);
       if (--readiness_[unit.value].waits == 0) arrivals_.push({readiness_[unit.value].time, unit});
     });

@@ -24,7 +24,7 @@ Reached reach(const Units& units, OpId from, bool before) {
     const OpId unit = open.back();
     open.pop_back();
     if (!before) {
-      units.for_each_successor(unit, [&](const Successor& successor) { visit(successor.unit); });
+      units.for_each_successor(unit, [&](const Successor& successor, OpId) { visit(successor.unit); });
       continue;
     }
     for (OpId part : schedule.ops.parts(unit))

@@ -49,11 +49,11 @@ class Units {
 
   /// Needs of a unit that others satisfy. Shape: one an op number; 0 for ops that are no unit.
   const std::vector<std::uint32_t>& needs() const { return needs_; }
-  /// Who waits for the end of `unit`; one entry a need.
+  /// Calls `visit(successor, op)` for each that waits for the end of `unit`: one a need, with the op that it needs.
   template <class Visit>
   void for_each_successor(OpId unit, Visit&& visit) const {
     for_each_op(unit, [&](std::uint32_t op) {
-      for (const Successor& each : successors_[op]) visit(each);
+      for (const Successor& each : successors_[op]) visit(each, OpId(op));
     });
   }
   /// The ops that are not fused and that `unit` runs.
@@ -92,8 +92,9 @@ class Units {
   const std::vector<Lane>& lanes() const { return lanes_; }
   /// The lanes of a device. Shape: [device].
   const std::vector<std::uint32_t>& lanes_of(DeviceId device) const { return lanes_of_[device]; }
-  Ticks message(DeviceId from, DeviceId to, std::uint16_t payload) const {
-    return from == to ? 0 : costs_->message.of(payload, from.value, to.value);
+  /// Of what `op`, on `from`, sends to another device.
+  Ticks message(OpId op, DeviceId from, DeviceId to, std::uint16_t payload) const {
+    return from == to ? 0 : costs_->message.from(schedule_->ops, op, payload, from.value, to.value);
   }
 
   /// What its lane takes to change from one unit to the next.

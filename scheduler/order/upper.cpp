@@ -130,16 +130,16 @@ void Upper::end(OpId unit, Ticks time) {
       units_.for_each_size(limit, unit, [&](std::uint32_t m, std::int64_t, std::int64_t given) { mine->give(m, given); });
   ended_.push_back({unit, time});
   note(ChangeKind::Ended, unit);
-  units_.for_each_successor(unit, [&](const Successor& successor) { arrive(successor, d, time); });
+  units_.for_each_successor(unit, [&](const Successor& successor, OpId op) { arrive(successor, op, d, time); });
   // What it gave back may let another lane of the device go on.
   for (std::uint32_t each : units_.lanes_of(d)) mark_dirty(each);
 }
 
-void Upper::arrive(const Successor& successor, DeviceId from, Ticks time) {
+void Upper::arrive(const Successor& successor, OpId op, DeviceId from, Ticks time) {
   const OpId unit = successor.unit;
   if (units_.info(unit).fill) return;
   note(ChangeKind::Arrived, unit, readiness_[unit.value].time);
-  const Ticks arrival = time + units_.message(from, units_.device(unit), successor.payload);
+  const Ticks arrival = time + units_.message(op, from, units_.device(unit), successor.payload);
   readiness_[unit.value].time = std::max(readiness_[unit.value].time, arrival);
   if (--readiness_[unit.value].waits > 0) return;
   if (readiness_[unit.value].time > time)

@@ -119,7 +119,8 @@ class Upper {
   bool is_current(const Event& event) const;
   void apply(const Event& event);
   void end(OpId unit, Ticks time);
-  void arrive(const Successor& successor, DeviceId from, Ticks time);
+  /// What `op`, on `from`, has sent.
+  void arrive(const Successor& successor, OpId op, DeviceId from, Ticks time);
   void offer(OpId unit);
   Lane& lane(OpId unit) { return lanes_[units_.info(unit).lane]; }
   const Lane& lane(OpId unit) const { return lanes_[units_.info(unit).lane]; }

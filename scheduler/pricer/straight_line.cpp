@@ -20,6 +20,7 @@ std::vector<std::size_t> shape_of(const Costs& costs) {
   std::vector<std::size_t> shape;
   for (const KindTicks& kind : costs.kinds) shape.push_back(kind.values.size());
   shape.push_back(costs.pairs.size());
+  shape.push_back(costs.message.sizes() == nullptr ? 1 : costs.message.sizes()->count);
   for (const auto& rule : costs.setups.rules) shape.push_back(rule.values.size());
   return shape;
 }
@@ -264,7 +265,7 @@ class StraightLineMaker {
     std::uint32_t& first = sent_[need.position];
     for (std::uint32_t slot = first; slot != kNone; slot = slots_[slot].next)
       if (slots_[slot].payload == payload && slots_[slot].target == target) return slot;
-    const std::uint32_t message = crosses ? message_class(payload, need.device, target) : 0;
+    const std::uint32_t message = crosses ? message_class(need, target) : 0;
     return first = new_slot({payload, static_cast<std::uint16_t>(target), message, first});
   }
 
@@ -288,12 +289,21 @@ class StraightLineMaker {
     if (const std::uint32_t setup = setup_class(before, position); setup != 0) step(steps, lane, setup, kZero, {});
   }
 
-  std::uint32_t message_class(std::uint16_t payload, std::uint32_t source, std::uint32_t target) {
-    for (const auto& [of_payload, to, number] : class_of_[source])
-      if (of_payload == payload && to == target) return number;
-    result_.links_.push_back({payload, source, target});
-    class_of_[source].push_back({payload, target, static_cast<std::uint32_t>(result_.links_.size())});
-    return static_cast<std::uint32_t>(result_.links_.size());
+  std::uint32_t message_class(const TableNeed& need, std::uint32_t target) {
+    // Though it may not matter in these costs.
+    const std::uint32_t size = costs_.message.size_of(table_.ops, table_.entries[need.position]);
+    std::vector<MessageClass>& classes = class_of_[need.device];
+    auto mine = std::find_if(classes.begin(), classes.end(), [&](const MessageClass& each) {
+      return each.payload == need.payload && each.target == target;
+    });
+    if (mine == classes.end()) mine = classes.insert(mine, {need.payload, target, {}});
+    if (size >= mine->by_size.size()) mine->by_size.resize(size + std::size_t(1), 0);
+    std::uint32_t& number = mine->by_size[size];
+    if (number == 0) {
+      result_.links_.push_back({need.payload, need.device, target, size});
+      number = static_cast<std::uint32_t>(result_.links_.size());
+    }
+    return number;
   }
 
   std::uint32_t class_of(std::uint32_t position) const {
@@ -352,7 +362,8 @@ class StraightLineMaker {
   struct MessageClass {
     std::uint16_t payload = 0;
     std::uint32_t target = 0;
-    std::uint32_t number = 0;
+    /// Their numbers; 0 of a size that nobody has sent yet.
+    std::vector<std::uint32_t> by_size;
   };
   /// By source.
   std::vector<std::vector<MessageClass>> class_of_;
@@ -380,7 +391,7 @@ std::vector<Ticks> StraightLine::classes(const Costs& costs) const {
 
 std::vector<Ticks> StraightLine::messages(const Costs& costs) const {
   std::vector<Ticks> result = {0};
-  for (const Link& link : links_) result.push_back(costs.message.of(link.payload, link.source, link.target));
+  for (const Link& link : links_) result.push_back(costs.message.of(link.payload, link.source, link.target, link.size));
   return result;
 }
 

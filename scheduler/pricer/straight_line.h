@@ -67,6 +67,7 @@ class StraightLine {
     std::uint16_t payload = 0;
     std::uint32_t source = 0;
     std::uint32_t target = 0;
+    std::uint32_t size = 0;
   };
   Price price_of(std::span<const Ticks> slots) const;
   template <class Number>
@@ -84,7 +85,7 @@ class StraightLine {
   std::uint32_t devices_ = 0;
   /// Of the messages that steps send, from class 1 on; class 0 takes no time.
   std::vector<Link> links_;
-  /// Number of values of each kind, of pairs and of setups, to refuse costs of another shape.
+  /// Number of values of each kind, of pairs, of sizes of messages and of setups, to refuse costs of another shape.
   std::vector<std::size_t> shape_;
   /// Device of every lane that has an op that counts, and the slots of its first start and its last end.
   struct Ends {

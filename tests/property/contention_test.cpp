@@ -93,8 +93,7 @@ class TickByTick {
 
   const Edge& edge(std::uint32_t message) const { return p_.edges[p_.message(NodeId(message)).edge.value]; }
   std::uint64_t bytes(std::uint32_t message) const {
-    const Message& m = p_.message(NodeId(message));
-    return contention_.bytes[m.payload * p_.edges.size() + m.edge.value];
+    return contention_.bytes[p_.message_of(NodeId(message)).value];
   }
 
   // What waits for the sender's slot of a message goes on when it has come: what runs there, or arrives there. A message
@@ -312,7 +311,7 @@ TEST_CASE("with buffers as well, idle causes sum to idle, and the critical path 
     const Schedule schedule = random.schedule();
     const Program program = test::program_of(schedule, random.legal(schedule));
     Contention contention = random_contention(random, program);
-    for (std::size_t i = 0; i < program.payloads.size() * program.edges.size(); ++i)
+    for (std::size_t i = 0; i < program.messages.size(); ++i)
       contention.bytes.push_back(random.upto(50, 150));
     SimulationRules rules;
     rules.links = std::vector{Sharing::Own, Sharing::FirstCome, Sharing::Fair}[random.upto(0, 2)];
@@ -371,7 +370,7 @@ TEST_CASE("a buffer lets a message leave before its slot is free, as far as it h
   // A slow receiver: its slots stay in use, and the sender waits for its own.
   for (std::uint32_t n = program.table.first[1]; n < program.table.first[2]; ++n) lengths[n] *= 10;
   Contention contention;
-  contention.bytes.assign(program.payloads.size() * program.edges.size(), 100);
+  contention.bytes.assign(program.messages.size(), 100);
   const auto ends_with = [&](std::optional<std::uint64_t> bytes) {
     SimulationRules rules;
     rules.buffered_bytes = bytes;

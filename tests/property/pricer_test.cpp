@@ -12,6 +12,7 @@
 #include "core/lanes.h"
 #include "scheduler/pricer/straight_line.h"
 #include "tests/property/lowered.h"
+#include "tests/unit/support/training.h"
 
 namespace stave {
 namespace {
@@ -53,9 +54,13 @@ void check_prices(const std::string& text, const std::vector<Argument>& argument
   Diagnostics sink;
   const std::optional<Costs> costs = make_costs(schedule, sink);
   REQUIRE(costs);
-  const StraightLine line(schedule, table, *costs);
-  std::vector<Costs> sets = {*costs};
-  while (sets.size() < 19) sets.push_back(at_random(*costs, random));
+  Costs first = *costs;
+  // Messages of several sizes, where they have an end at a microbatch.
+  if (random() % 2 == 0)
+    first.message = test::sized_message_costs<Ticks>(schedule, [&] { return static_cast<std::uint32_t>(random() % 10); });
+  const StraightLine line(schedule, table, first);
+  std::vector<Costs> sets = {first};
+  while (sets.size() < 19) sets.push_back(at_random(first, random));
   // One beyond what a double holds exactly.
   for (KindTicks& kind : sets.back().kinds)
     for (Ticks& each : kind.values) each = each * (Ticks(1) << 46) + 1;

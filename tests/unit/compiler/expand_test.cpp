@@ -217,7 +217,7 @@ TEST_CASE("costs") {
   CHECK(build(text + "cost F = 5\n", {}, "F=2,I=7/2").cost("B(1, 1)") == "9/2");
   CHECK(build(text, {}, "F(s, m)=s*P").cost("F(1, 0)") == "2");
   const auto message = [&](const std::string& lines, std::size_t payload) {
-    return build(text + lines).schedule().costs.message.of(payload, 0, 1);
+    return build(text + lines).schedule().costs.message.of(payload, 0, 1, 0);
   };
   CHECK(message("cost message = 1, activation = 2\n", 0) == 1);
   CHECK(message("cost message = 1, activation = 2\n", 1) == 2);
@@ -227,8 +227,8 @@ TEST_CASE("costs") {
   // Devices do not matter where the values are alike.
   CHECK(build(text + "cost message(a, b) = a + b\n").schedule().costs.message[1] == 1);
   CHECK(build(text + "cost activation = 2\n", {}, "message=3").schedule().costs.message[1] == 3);
-  CHECK(build(text + "cost message(a, b) = a\n", {}, "message=3").schedule().costs.message.of(1, 1, 0) == 3);
-  CHECK(build(text, {}, "message(a, b)=a").schedule().costs.message.of(2, 1, 0) == 1);
+  CHECK(build(text + "cost message(a, b) = a\n", {}, "message=3").schedule().costs.message.of(1, 1, 0, 0) == 3);
+  CHECK(build(text, {}, "message(a, b)=a").schedule().costs.message.of(2, 1, 0, 0) == 1);
 }
 
 TEST_CASE("wrong costs") {

@@ -52,11 +52,11 @@ TEST_CASE("a parameter that only --cost knows changes costs as an expansion woul
   file.compiled = with_parameter(file.compiled, "c", 1);
   file.cost("message(a, b)=c if a < b else 0");
   const Schedule schedule = file.expanded();
-  CHECK(schedule.costs.message.of(1, 0, 1) == Rational(1));
+  CHECK(schedule.costs.message.of(1, 0, 1, 0) == Rational(1));
   const std::optional<CostSet> costs = price_again(file.compiled, {make_argument("c", 5)}, schedule, nullptr, file.sink);
   REQUIRE(costs);
-  CHECK(costs->message.of(1, 0, 1) == Rational(5));
-  CHECK(costs->message.of(1, 1, 0) == Rational(0));
+  CHECK(costs->message.of(1, 0, 1, 0) == Rational(5));
+  CHECK(costs->message.of(1, 1, 0, 0) == Rational(0));
   CHECK(duration(*costs, schedule, "I") == Rational(2));
 }
 
@@ -69,8 +69,8 @@ TEST_CASE("a cost can be a parameter; what the file derives from it above stays"
   CHECK(duration(schedule.costs, schedule, "F") == Rational(3));
   // `cost I = 2 * F` stands above: --cost does the same.
   CHECK(duration(schedule.costs, schedule, "I") == Rational(2));
-  CHECK(schedule.costs.message.of(2, 0, 1) == Rational(9));
-  CHECK(schedule.costs.message.of(1, 0, 1) == *Rational::make(1, 2));
+  CHECK(schedule.costs.message.of(2, 0, 1, 0) == Rational(9));
+  CHECK(schedule.costs.message.of(1, 0, 1, 0) == *Rational::make(1, 2));
   const std::optional<CostSet> wrong = price_again(file.compiled, {make_argument("F", -1)}, schedule, nullptr, file.sink);
   CHECK(!wrong);
   CHECK(file.sink.has_errors());

@@ -72,9 +72,9 @@ TEST_CASE("reasons sum to the difference, and the slow link is found") {
   // Computed from the rules apart: P = 4, M = 8, unit costs, the link between devices 1 and 2 takes 8: 49 and 97.
   Schedule schedule = test::training(4, 1, 8);
   for (const std::size_t payload : {1, 2}) {
-    MessageCosts<Rational>::Links links(16, Rational(0));
+    std::vector<Rational> links(16, Rational(0));
     links[1 * 4 + 2] = links[2 * 4 + 1] = 8;
-    schedule.costs.message.set_links(payload, 4, std::make_shared<const MessageCosts<Rational>::Links>(links));
+    schedule.costs.message.set_links(payload, 4, std::make_shared<const LinkCosts<Rational>>(links));
   }
   const Account shorter = account(schedule, test::gpipe(schedule));
   const Account longer = account(schedule, test::one_f_one_b(schedule));

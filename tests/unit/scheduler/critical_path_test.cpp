@@ -93,6 +93,7 @@ TEST_CASE("random tables: sums are exact; what has slack may take it, and no mor
     if (seed % 2 == 1) {
       test::set_costs(schedule, {.f = below(4), .i = below(3), .w = below(3), .message = below(9)});
       if (seed % 4 == 1) test::set_link_costs(schedule, 1, [&] { return below(9); });
+      if (seed % 4 == 2) schedule.costs.message = test::sized_message_costs<Rational>(schedule, [&] { return below(9); });
       Diagnostics sink;
       priced.costs = *make_costs(schedule, sink);
       priced.times = simulate(priced.program, priced.costs);

@@ -164,6 +164,7 @@ TEST_CASE("the order equals the specification on random schedules, costs and lim
     }
     for (std::size_t payload : {1, 2})
       if (upto(0, 2) == 0) test::set_link_costs(schedule, payload, [&] { return upto(0, 4); });
+    if (upto(0, 2) == 0) schedule.costs.message = test::sized_message_costs<Rational>(schedule, [&] { return upto(0, 4); });
     if (upto(0, 3) == 0)
       for (DeviceOrder& each : schedule.orders) each.blocks[0].kind = OrderKind::List;
     if (upto(0, 3) == 0)

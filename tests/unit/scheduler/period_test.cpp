@@ -77,9 +77,10 @@ TEST_CASE("random tables: equal to the time of an iteration far on, at least the
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const auto below = [&](std::uint64_t n) { return static_cast<std::uint32_t>(random() % n); };
-    const Schedule schedule = test::training(
+    Schedule schedule = test::training(
         1 + below(3), 1 + below(2), 1 + below(4),
         {.f = 1 + below(4), .i = 1 + below(3), .w = 1 + below(3), .message = below(6)});
+    if (seed % 3 == 1) schedule.costs.message = test::sized_message_costs<Rational>(schedule, [&] { return below(6); });
     const Table table = test::random_table(schedule, seed);
     const Rational found = period_of(schedule, table);
     // Cycles of at most 3 devices: after a while everything repeats each 6 iterations.

@@ -151,6 +151,7 @@ TEST_CASE("random tables: the program finishes unbuffered, keeps its promises, a
                                        {.f = below(4), .i = below(3), .w = below(3), .message = below(3)});
     schedule.costs.message[2] = below(3);
     if (seed % 3 == 0) test::set_link_costs(schedule, 1, [&] { return below(4); });
+    if (seed % 3 == 1) schedule.costs.message = test::sized_message_costs<Rational>(schedule, [&] { return below(4); });
     const Table table = test::random_table(schedule, seed);
     Diagnostics sink;
     REQUIRE(verify(schedule, table, sink));

@@ -159,7 +159,7 @@ class ReferenceOrder {
         if (world.end[need.op.value] < 0) return std::nullopt;
         const std::uint16_t from = schedule_.device_of[need.op.value];
         const std::uint16_t to = schedule_.device_of[op.value];
-        time = std::max(time, world.end[need.op.value] + (from == to ? 0 : costs_.message.of(need.payload, from, to)));
+        time = std::max(time, world.end[need.op.value] + (from == to ? 0 : costs_.message.from(schedule_.ops, need.op, need.payload, from, to)));
       }
     return time;
   }

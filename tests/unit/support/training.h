@@ -47,10 +47,29 @@ inline void set_costs(Schedule& schedule, TrainingCosts costs) {
 
 /// A cost of its own from every device to every other, for one payload.
 inline void set_link_costs(Schedule& schedule, std::size_t payload, const std::function<std::uint32_t()>& cost) {
-  MessageCosts<Rational>::Links links(std::size_t(schedule.devices) * schedule.devices);
+  std::vector<Rational> links(std::size_t(schedule.devices) * schedule.devices);
   for (Rational& each : links) each = cost();
   schedule.costs.message.set_links(payload, schedule.devices,
-                                   std::make_shared<const MessageCosts<Rational>::Links>(std::move(links)));
+                                   std::make_shared<const LinkCosts<Rational>>(std::move(links)));
+}
+
+/// A cost of its own from every device to every other, for each of three sizes, which microbatches and slices have in turn.
+template <class T>
+MessageCosts<T> sized_message_costs(const Schedule& schedule, const std::function<std::uint32_t()>& cost) {
+  MessageSizes sizes;
+  sizes.count = 3;
+  sizes.slices = schedule.slices;
+  for (std::uint32_t i = 0; i < schedule.microbatches * schedule.slices; ++i) sizes.of.push_back(1 + i % 2);
+  MessageCosts<T> result;
+  result.assign(schedule.payloads.size(), T(0));
+  result.set_sizes(std::make_shared<const MessageSizes>(std::move(sizes)));
+  for (std::size_t payload = 1; payload < schedule.payloads.size(); ++payload) {
+    LinkCosts<T> links;
+    links.kinds = std::size_t(schedule.devices) * schedule.devices;
+    for (std::size_t i = 0; i < 3 * links.kinds; ++i) links.values.push_back(T(cost()));
+    result.set_links(payload, schedule.devices, std::make_shared<const LinkCosts<T>>(std::move(links)));
+  }
+  return result;
 }
 
 /// P devices, V stages on each, M microbatches; kinds F, I, W, B in this order, payloads "", activation, gradient.
