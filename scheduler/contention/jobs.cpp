@@ -50,12 +50,12 @@ void Jobs::add_all(const std::vector<Ticks>& lengths, const SimulationRules& rul
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     if (i + kAhead < order.size()) {
       const std::uint32_t coming = order[i + kAhead].value;
-      __builtin_prefetch(&program_.waits.first[coming]);
-      __builtin_prefetch(&lengths[coming]);
-      __builtin_prefetch(&job_of_[coming], 1);
+      fetch(program_.waits.first, coming);
+      fetch(lengths, coming);
+      fetch(job_of_, coming);
     }
     if (i + kAhead / 2 < order.size())
-      __builtin_prefetch(program_.waits.items.data() + program_.waits.first[order[i + kAhead / 2].value]);
+      fetch(program_.waits.items, program_.waits.first[order[i + kAhead / 2].value]);
     const NodeId node = order[i];
     const bool is_message = program_.is_message(node);
     const bool alone = is_message || block_of_.empty() || block_of_[node.value] == kNone;

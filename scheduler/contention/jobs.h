@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/fetch.h"
 #include "core/ids.h"
 #include "core/lanes.h"
 #include "core/program.h"
@@ -55,8 +56,8 @@ class Jobs {
 
   /// Fetches what the end of a job that starts now needs, and jobs that will be looked at soon.
   void prefetch(std::uint32_t job) const {
-    if (jobs_[job].first_arrow != kNone) __builtin_prefetch(&arrows_[jobs_[job].first_arrow]);
-    if (job + kSoon < jobs_.size()) __builtin_prefetch(&jobs_[job + kSoon], 1);
+    if (jobs_[job].first_arrow != kNone) fetch(arrows_, jobs_[job].first_arrow);
+    fetch(jobs_, job + kSoon);
   }
 
   /// Starts and ends that a job still waits for; and, where those are apart, ends that free the slot of a message. A

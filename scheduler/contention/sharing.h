@@ -33,7 +33,7 @@ struct SharingRule {
   std::string_view name;
   /// What messages do, for help.
   std::string_view words;
-  /// simulate_shared() by this rule.
+  /// simulate_shared() by this rule, event by event.
   Timeline (*simulate)(const Program&, const std::vector<Ticks>& lengths, const Costs&, const SimulationRules&,
                        const Contention&);
 };

@@ -1,6 +1,7 @@
 #include "scheduler/contention/simulate_shared.h"
 
 #include "core/check.h"
+#include "scheduler/contention/ahead.h"
 #include "scheduler/contention/sharing.h"
 
 namespace stave {
@@ -23,6 +24,8 @@ Timeline simulate_shared(const Program& program, const std::vector<Ticks>& lengt
   STAVE_CHECK(program.order.size() == program.nodes(), "a program without an order has no price");
   STAVE_CHECK(lengths.size() == program.nodes(), "the lengths do not fit the program");
   const Sharing sharing = contention.shares_links() ? rules.links.value_or(Sharing::FirstCome) : Sharing::Own;
+  if (is_known_ahead(sharing, rules, contention))
+    return simulate_ahead(program, lengths, costs, sharing, rules, contention);
   return kSharings[static_cast<std::size_t>(sharing)].simulate(program, lengths, costs, rules, contention);
 }
 

@@ -13,6 +13,8 @@
 
 #include "core/lanes.h"
 #include "scheduler/analysis.h"
+#include "scheduler/contention/ahead.h"
+#include "scheduler/contention/sharing.h"
 #include "scheduler/contention/simulate_shared.h"
 #include "scheduler/contention/trials.h"
 #include "scheduler/critical_path.h"
@@ -248,7 +250,10 @@ Contention random_contention(test::RandomTables& random, const Program& program)
     result.links_of_edge.end_row();
     result.latency.push_back(random.upto(0, 2));
   }
-  for (std::uint32_t d = 0; d < program.table.devices(); ++d) result.slowdown.push_back(1000 + 250 * random.upto(0, 5));
+  // Half of them without slow-downs: those are simulated ahead, where the rules allow it.
+  const std::uint32_t slower = random.upto(0, 1) == 0 ? 0 : 250;
+  for (std::uint32_t d = 0; d < program.table.devices(); ++d)
+    result.slowdown.push_back(1000 + slower * random.upto(0, 5));
   return result;
 }
 
@@ -331,6 +336,36 @@ TEST_CASE("with buffers as well, idle causes sum to idle, and the critical path 
       waited += times.came[m] < times.end[node];
     }
     check_sums(analyse(schedule, program, times), program, times, costs_of(schedule));
+  }
+  CHECK(waited > 0);
+}
+
+TEST_CASE("ahead of time or event by event, every schedule of the library takes the same times") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  test::RandomTables random(seed);
+  std::uint32_t waited = 0;
+  for (const std::filesystem::path& file : test::library()) {
+    CAPTURE(file);
+    const Schedule schedule = test::schedule_of(test::read(file));
+    const Program program = test::program_of(schedule, test::table_of(schedule));
+    const Costs costs = costs_of(schedule);
+    Contention contention = random_contention(random, program);
+    contention.slowdown.clear();
+    std::vector<Ticks> lengths = lengths_of(program, costs);
+    for (Ticks& each : lengths) each += random.upto(0, 3);
+    for (const Sharing sharing : {Sharing::FirstCome, Sharing::Own}) {
+      SimulationRules rules;
+      rules.rendezvous = random.upto(0, 1) == 1;
+      REQUIRE(is_known_ahead(sharing, rules, contention));
+      const Timeline ahead = simulate_ahead(program, lengths, costs, sharing, rules, contention);
+      const SharingRule& rule = kSharings[static_cast<std::size_t>(sharing)];
+      const Timeline events = rule.simulate(program, lengths, costs, rules, contention);
+      CHECK(ahead.start == events.start);
+      CHECK(ahead.end == events.end);
+      CHECK(ahead.asked == events.asked);
+      for (std::size_t m = 0; m < ahead.asked.size(); ++m) waited += ahead.asked[m] < ahead.start[program.table.size() + m];
+    }
   }
   CHECK(waited > 0);
 }

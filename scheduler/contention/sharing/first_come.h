@@ -9,6 +9,7 @@
 
 #include "core/ticks.h"
 #include "scheduler/contention/machine.h"
+#include "scheduler/contention/sharing/line.h"
 
 namespace stave {
 
@@ -49,36 +50,13 @@ class FirstCome {
   }
 
  private:
-  struct Waiting {
-    std::uint32_t message;
-    std::uint32_t edge;
-  };
-
-  /// The messages that want a link; the first one moves, or waits for another link.
-  class Line {
-   public:
-    bool empty() const { return first_ == waiting_.size(); }
-    const Waiting& front() const { return waiting_[first_]; }
-    void push(Waiting each) { waiting_.push_back(each); }
-    void pop() {
-      if (++first_ < waiting_.size() && first_ < kLongest) return;
-      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(first_));
-      first_ = 0;
-    }
-
-   private:
-    static constexpr std::size_t kLongest = 4096;
-    std::vector<Waiting> waiting_;
-    /// Those before it have been served.
-    std::size_t first_ = 0;
-  };
-
   bool is_first(const Waiting& each) const {
     return std::ranges::all_of(contention_.links_of_edge[each.edge],
                                [&](std::uint32_t link) { return lines_[link].front().message == each.message; });
   }
 
   const Contention& contention_;
+  /// The first of a line moves, or waits for another link.
   std::vector<Line> lines_;
   std::pair<Ticks, std::uint32_t> started_in_ = {-1, UINT32_MAX};
 };
