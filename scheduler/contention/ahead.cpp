@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
+/// Goes along the lanes of ops and the edges, each as far as ends are known. A lane waits for one end at a time, and its
+/// number is kept in the place of that end: nothing is built before, and what is looked at often stays in the cache.
 class Ahead {
  public:
   Ahead(const Program& program, const std::vector<Ticks>& lengths, const Costs& costs, bool shares,
@@ -43,8 +45,8 @@ class Ahead {
     line_up();
   }
 
-  // At each moment all links that are free again; then the messages that ask for theirs, in the order of issue, and after
-  // each what that brings about at once.
+  // At each moment all links that are free again; then the messages that ask for theirs, in the order of issue, and
+  // after each what that brings about at once.
   Timeline run() {
     for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) go_on(lane);
     while (true) {

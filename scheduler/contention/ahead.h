@@ -1,8 +1,10 @@
-// Simulation ahead of time: for machines and rules by which the end of whatever starts is known at once. Only messages that
-// want links are events then; ops, and what else has no one to wait for, are timed as soon as all that they need has an end.
+// Simulation ahead of time: for rules and machines by which the end of whatever starts is known as it starts. Then an op
+// needs no event: it is timed as soon as all that it waits for has an end, be that in the past or in the future. Only
+// messages that ask for links, and links on which others wait, are events.
 //
-// By the same rules as simulation.h, which must be asked where a start does not fix the end: where links are shared equally,
-// messages slow down computing, or wait at the receiver for a slot; and where devices send themselves.
+// By the same rules as simulation.h, which does all else: a start does not fix the end where links are shared equally,
+// where messages slow down computing, and where they wait at the receiver for a slot; nor the next start, where devices
+// send themselves.
 #pragma once
 
 #include <vector>
@@ -16,9 +18,10 @@
 
 namespace stave {
 
+/// Whether simulate_ahead() may be asked.
 bool is_known_ahead(Sharing sharing, const SimulationRules& rules, const Contention& contention);
 
-/// As simulate_shared(); `sharing` is FirstCome or Own. Memory: 4 bytes a message beside the result. Cost: O(nodes + waits).
+/// As simulate_shared(). Memory: 8 bytes a message and 2 an entry beside the result. Cost: as there.
 Timeline simulate_ahead(const Program& program, const std::vector<Ticks>& lengths, const Costs& costs, Sharing sharing,
                         const SimulationRules& rules, const Contention& contention);
 
