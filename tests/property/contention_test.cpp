@@ -370,6 +370,34 @@ TEST_CASE("ahead of time or event by event, every schedule of the library takes 
   CHECK(waited > 0);
 }
 
+TEST_CASE("links that are freed at once start each message once") {
+  const Schedule schedule = test::schedule_of(
+      "schedule line\ndevices 4\nstages 4\nmicrobatches 4\nplace stage s on device s\n"
+      "on device d { F(d, 0) F(d, 1) F(d, 2) F(d, 3) B(d, 0) B(d, 1) B(d, 2) B(d, 3) }\n"
+      "cost F = 1, B = 1, message = 4\n");
+  const Program program = test::program_of(schedule, test::table_of(schedule));
+  const Costs costs = costs_of(schedule);
+  // From device 0 over three links, from 1 over the outer two, from 2 over the one between, from 3 and back over none.
+  const std::vector<std::vector<std::uint32_t>> links = {{0, 1, 2}, {0, 2}, {1}};
+  Contention contention;
+  contention.links = 3;
+  for (const Edge& edge : program.edges) {
+    if (edge.source.value < edge.target.value)
+      for (std::uint32_t link : links[edge.source.value]) contention.links_of_edge.items.push_back(link);
+    contention.links_of_edge.end_row();
+  }
+  const std::vector<Ticks> lengths = lengths_of(program, costs);
+  const Timeline events = kSharings[0].simulate(program, lengths, costs, {}, contention);
+  const Timeline ahead = simulate_ahead(program, lengths, costs, Sharing::FirstCome, {}, contention);
+  CHECK(events.start == ahead.start);
+  CHECK(events.end == ahead.end);
+  // The last of device 0 moves from 17 to 21; the second of 1 and the first of 2 wait for it.
+  std::uint32_t at_once = 0;
+  for (std::uint32_t n = program.table.size(); n < program.nodes(); ++n)
+    at_once += events.start[n] == 21 * costs.ticks_per_unit;
+  CHECK(at_once == 2);
+}
+
 TEST_CASE("without rules and contention it is the plain simulation, for every schedule of the library") {
   for (const std::filesystem::path& file : test::library()) {
     CAPTURE(file);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "core/ticks.h"
@@ -36,16 +35,17 @@ class FirstCome {
   }
 
   template <class Go, class Plan>
-  void leave(std::uint32_t, std::uint32_t edge, Ticks now, const Go& go, const Plan&) {
+  void leave(std::uint32_t, std::uint32_t edge, Ticks, const Go& go, const Plan&) {
     const auto links = contention_.links_of_edge[edge];
     for (std::uint32_t link : links) lines_[link].pop();
-    for (std::uint32_t link : links) {
-      if (lines_[link].empty()) continue;
-      const Waiting next = lines_[link].front();
-      // Another link of it may have been freed in this same moment, and have started it.
-      if (started_in_ == std::pair(now, next.message) || !is_first(next)) continue;
-      started_in_ = {now, next.message};
-      go(next.message);
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      if (lines_[links[i]].empty()) continue;
+      const Waiting next = lines_[links[i]].front();
+      // One that waits for several of these links may have been started by an earlier one.
+      const bool is_seen = std::ranges::any_of(links.first(i), [&](std::uint32_t link) {
+        return !lines_[link].empty() && lines_[link].front().message == next.message;
+      });
+      if (!is_seen && is_first(next)) go(next.message);
     }
   }
 
@@ -58,7 +58,6 @@ class FirstCome {
   const Contention& contention_;
   /// The first of a line moves, or waits for another link.
   std::vector<Line> lines_;
-  std::pair<Ticks, std::uint32_t> started_in_ = {-1, UINT32_MAX};
 };
 
 }  // namespace stave
