@@ -133,6 +133,15 @@ class Ahead {
     fetch(program_.waits.first, node + 16);
     fetch(program_.waits.items, wait + 16);
   }
+  /// What the edges will look at: they go through the messages together, in about the order of their numbers.
+  void fetch_waits(std::uint32_t message) const {
+    const std::size_t soon = message + 2 * program_.edges.size();
+    const std::size_t later = soon + 2 * program_.edges.size();
+    if (later >= program_.nodes()) return;
+    fetch(program_.waits.first, later);
+    fetch(program_.waits.items, program_.waits.first[soon]);
+  }
+  /// Of a message that asks now.
   void fetch_message(std::uint32_t number) const {
     const std::uint32_t node = program_.table.size() + number;
     fetch(messages_, number);
@@ -290,6 +299,7 @@ class Ahead {
       if (!links_[link].line.empty()) will_wake(link);
     }
     settle(node, now_, end);
+    fetch_waits(node);
     const std::uint32_t lane = lanes_of_.count() + edge;
     const std::uint32_t next = messages_[number].next;
     set_head(lanes_[lane], next == kNone ? kNone : program_.table.size() + next, rendezvous_ ? end : now_);
