@@ -6,6 +6,7 @@
 #include <span>
 
 #include "compiler/schedule.h"
+#include "core/fetch.h"
 #include "core/rows.h"
 #include "core/table.h"
 
@@ -34,8 +35,8 @@ class TableNeeds {
   /// For a walk that comes to an entry and will go on behind it, after entries of other devices: too many places for the
   /// processor to see where each goes on.
   void fetch_behind(std::uint32_t position) const {
-    __builtin_prefetch(rows_.first.data() + position + 16);
-    __builtin_prefetch(rows_.items.data() + rows_.first[position] + 16);
+    fetch(rows_.first, position + std::size_t(16));
+    fetch(rows_.items, rows_.first[position] + std::size_t(16));
   }
 
   /// Calls `visit(position, payload)` for each.

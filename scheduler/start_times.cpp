@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/fetch.h"
 #include "core/lanes.h"
 
 namespace stave {
@@ -26,7 +27,7 @@ class StartTimes {
     const bool plain = lanes_.plain() && block_of_.empty() && costs_.setups.empty();
     if (plain) free_at_.assign(table_.devices(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (i + 2 * kAhead < order.size()) fetch(order[i + 2 * kAhead], order[i + kAhead]);
+      if (i + 2 * kAhead < order.size()) fetch_before(order[i + 2 * kAhead], order[i + kAhead]);
       const std::uint32_t position = order[i];
       std::span<const std::uint32_t> block(&position, 1);
       if (plain)
@@ -38,12 +39,12 @@ class StartTimes {
   }
 
  private:
-  void fetch(std::uint32_t later, std::uint32_t sooner) const {
-    __builtin_prefetch(needs_.rows().first.data() + later);
-    __builtin_prefetch(table_.entries.data() + later);
-    __builtin_prefetch(times_.start.data() + later, 1);
-    __builtin_prefetch(times_.end.data() + later, 1);
-    __builtin_prefetch(needs_[sooner].data());
+  void fetch_before(std::uint32_t later, std::uint32_t sooner) const {
+    fetch(needs_.rows().first, later);
+    fetch(table_.entries, later);
+    fetch(times_.start, later);
+    fetch(times_.end, later);
+    fetch(needs_[sooner].data());
   }
 
   Ticks message(const TableNeed& need, std::uint32_t target) const {

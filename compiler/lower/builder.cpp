@@ -4,6 +4,7 @@
 
 #include "compiler/activations.h"
 #include "core/check.h"
+#include "core/fetch.h"
 
 namespace stave {
 
@@ -65,16 +66,16 @@ Rows<NodeId> Builder::deal(std::vector<NodeId>& order) {
   std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
   const auto put = [&](std::uint32_t d, NodeId draft) {
     NodeId* const at = rows.items.data() + next[d]++;
-    __builtin_prefetch(at + 16, 1);
+    fetch(at + 16);
     *at = draft;
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i + kAhead < order.size()) {
       const std::uint32_t ahead = order[i + kAhead].value;
       if (ahead < table_.size())
-        __builtin_prefetch(&readers_.device_at[ahead]);
+        fetch(&readers_.device_at[ahead]);
       else
-        __builtin_prefetch(&drafts_[ahead - table_.size()], 1);
+        fetch(&drafts_[ahead - table_.size()]);
     }
     const NodeId draft = order[i];
     if (draft.value < table_.size()) {
@@ -314,8 +315,8 @@ void Builder::messages() {
   program_.messages.reserve(leaders_.size());
   for (std::size_t i = 0; i < leaders_.size(); ++i) {
     if (i + kAhead < leaders_.size()) {
-      __builtin_prefetch(readers_.of.items.data() + leaders_[i + kAhead] + 1);
-      __builtin_prefetch(&drafts_[leaders_[i + kAhead]]);
+      fetch(readers_.of.items, leaders_[i + kAhead] + std::size_t(1));
+      fetch(&drafts_[leaders_[i + kAhead]]);
     }
     const std::uint32_t leader = leaders_[i];
     const Reader& reader = readers_[leader];

@@ -6,6 +6,7 @@
 
 #include "compiler/cell_text.h"
 #include "compiler/lower.h"
+#include "core/fetch.h"
 #include "core/lanes.h"
 
 namespace stave {
@@ -80,12 +81,12 @@ class Rendezvous {
     const auto take = [&](std::uint32_t d, NodeId node) {
       const std::uint32_t at = next[d];
       if (at == ends[d] || issued[at] != node) return false;
-      __builtin_prefetch(issued + at + 16);
+      fetch(issued + at + 16);
       next[d] = at + 1;
       return true;
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
-      fetch(i);
+      fetch_before(i);
       const NodeId node = order[i];
       if (is_together(node) || waits_for(node).valid()) return false;
       if (program_.is_message(node)) {
@@ -100,12 +101,12 @@ class Rendezvous {
   }
 
   /// Nodes that follow each other in time lie far apart in every array: what those to come ask for is fetched before.
-  void fetch(std::size_t i) const {
+  void fetch_before(std::size_t i) const {
     constexpr std::size_t kAhead = 40;
     const std::vector<NodeId>& order = program_.order;
     if (i + 2 * kAhead >= order.size()) return;
-    __builtin_prefetch(program_.waits.first.data() + order[i + 2 * kAhead].value);
-    __builtin_prefetch(program_.waits.items.data() + program_.waits.first[order[i + kAhead].value]);
+    fetch(program_.waits.first, order[i + 2 * kAhead].value);
+    fetch(program_.waits.items, program_.waits.first[order[i + kAhead].value]);
   }
 
   bool comes_to_end() {

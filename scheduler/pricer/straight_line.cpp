@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/fetch.h"
 #include "core/lanes.h"
 
 namespace stave {
@@ -130,11 +131,11 @@ class StraightLineMaker {
   void fetch_before(std::size_t i) const {
     if (i < 3 * kAhead) return;
     const std::uint32_t third = order_[i - 3 * kAhead];
-    __builtin_prefetch(needs_.rows().first.data() + third);
-    __builtin_prefetch(table_.entries.data() + third);
-    __builtin_prefetch(sent_.data() + third, 1);
-    __builtin_prefetch(needs_[order_[i - 2 * kAhead]].data());
-    for (const TableNeed& need : needs_[order_[i - kAhead]]) __builtin_prefetch(sent_.data() + need.position, 1);
+    fetch(needs_.rows().first, third);
+    fetch(table_.entries, third);
+    fetch(sent_, third);
+    fetch(needs_[order_[i - 2 * kAhead]].data());
+    for (const TableNeed& need : needs_[order_[i - kAhead]]) fetch(sent_, need.position);
   }
 
   std::uint32_t new_slot(const Slot& slot) {
