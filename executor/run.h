@@ -31,8 +31,9 @@ struct StepReport {
   double seconds = 0;
   /// From the start of the first op to the end of the last, on the clock of the run.
   Ticks makespan_ns = 0;
-  /// 1 less the sum of the lengths of what computes over makespan times devices; a pair computes once.
-  double bubble = 0;
+  /// 1 less the sum of the lengths of what computes over makespan times devices; a pair computes once. Not known of a step
+  /// whose ops were not timed: one that was replayed as a graph.
+  std::optional<double> bubble;
 };
 
 struct RunOptions {

@@ -30,7 +30,6 @@ Result<std::unique_ptr<Gpu>> make_gpu(const RunArguments& arguments, std::uint32
     return refuse(arguments.has_own_stage() ? "a library of --stage computes on the CPU: it cannot say that it does on a GPU"
                                             : "sleeps compute nothing: they are run by the CPU");
   if (arguments.unchecked) return refuse("--unchecked is of cpu");
-  if (arguments.model.tied) return refuse("--tied is of cpu: the gradients of tied stages are not added on GPUs");
   if (arguments.verify && arguments.precision != "fp32")
     return refuse("--verify compares with a run in fp32: leave --precision out");
   if (arguments.clock == "virtual") return refuse("runs on GPUs keep the wall clock");

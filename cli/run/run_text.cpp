@@ -117,15 +117,14 @@ void RunText::step(const StepReport& step) {
       entry["tokens_per_second"] = step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0;
     }
     entry["makespan"] = static_cast<double>(step.makespan_ns) / 1e3;
-    entry["bubble"] = step.bubble;
+    entry["bubble"] = step.bubble ? Json(*step.bubble) : Json();
     steps_.push_back(std::move(entry));
     return;
   }
   const std::uint64_t every = arguments_.every > 0 ? arguments_.every : std::max(1u, arguments_.model.steps / 15);
   const std::uint64_t number = step.step + 1;
   if (number != 1 && number % every != 0 && number != arguments_.model.steps) return;
-  // Of a step that was replayed from a graph nobody knows.
-  const std::string bubble = step.makespan_ns > 0 ? fmt::format("{:5.1f} %", 100 * step.bubble) : "    -";
+  const std::string bubble = step.bubble ? fmt::format("{:5.1f} %", 100 * *step.bubble) : "    -";
   if (arguments_.trains()) {
     say(fmt::format("{:6}  {:9.3f}   {:8.0f}   {}\n", number, step.loss,
                     step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0, bubble));

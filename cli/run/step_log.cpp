@@ -48,7 +48,7 @@ void StepLog::step(const StepReport& step) {
       {"tokens_per_second", step.seconds > 0 ? static_cast<double>(step.tokens) / step.seconds : 0},
       {"seconds", step.seconds},
       {"makespan_us", static_cast<double>(step.makespan_ns) / 1e3},
-      {"bubble", step.bubble},
+      {"bubble", step.bubble ? nlohmann::ordered_json(*step.bubble) : nlohmann::ordered_json()},
   };
   const std::string line = entry.dump() + "\n";
   const bool written = std::fputs(line.c_str(), file_.get()) >= 0 && std::fflush(file_.get()) == 0;

@@ -88,7 +88,9 @@ int run_all(const AloneArguments& arguments) {
   options.on_step = [&](const StepReport& step) {
     std::printf("step %llu  ", static_cast<unsigned long long>(step.step + 1));
     if (arguments.trains) std::printf("loss %.6f  ", step.loss);
-    std::printf("makespan %.3f ms  bubble %.1f %%\n", static_cast<double>(step.makespan_ns) * 1e-6, 100 * step.bubble);
+    std::printf("makespan %.3f ms", static_cast<double>(step.makespan_ns) * 1e-6);
+    if (step.bubble) std::printf("  bubble %.1f %%", 100 * *step.bubble);
+    std::printf("\n");
     if (!arguments.verify || step.step != 0) return;
     const std::unique_ptr<Workload> reference = on_cpu();
     if (const Result<double> loss = run_reference(*reference, plan->model, 1); !loss) failure = loss.failure().message;

@@ -83,8 +83,8 @@ void Communicators::set_environment(bool serial, bool graph) {
   if (graph) setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
 }
 
-std::size_t Communicators::count(const Program& program, const Plan& plan, bool serial) {
-  return count_messages(program, serial) + plan.model.stages;
+std::size_t Communicators::count(const Program& program, const Groups& groups, bool serial) {
+  return count_messages(program, serial) + groups.size();
 }
 
 std::vector<std::byte> Communicators::make_ids(std::size_t count) {
@@ -98,9 +98,9 @@ std::vector<std::byte> Communicators::make_ids(std::size_t count) {
   return result;
 }
 
-Communicators::Communicators(const Program& program, const Plan& plan, bool serial, DeviceId rank)
-    : program_(program), serial_(serial), rank_(rank), first_stage_(count_messages(program, serial)) {
-  members_.resize(count(program, plan, serial));
+Communicators::Communicators(const Program& program, const Groups& groups, bool serial, DeviceId rank)
+    : program_(program), serial_(serial), rank_(rank), first_group_(count_messages(program, serial)) {
+  members_.resize(count(program, groups, serial));
   if (serial) {
     members_[0].rank = static_cast<int>(rank.value);
     members_[0].ranks = static_cast<int>(program.table.devices());
@@ -110,10 +110,10 @@ Communicators::Communicators(const Program& program, const Plan& plan, bool seri
     if (program.edges[e].source == rank) members_[e].rank = 0;
     if (program.edges[e].target == rank) members_[e].rank = 1;
   }
-  for (std::uint32_t s = 0; s < plan.model.stages; ++s) {
-    const std::vector<DeviceId>& devices = plan.model.devices[StageId(s)];
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const std::vector<DeviceId>& devices = groups[group];
     const auto at = std::ranges::find(devices, rank);
-    Member& mine = of(StageId(s));
+    Member& mine = of_group(group);
     mine.ranks = static_cast<int>(devices.size());
     if (devices.size() > 1 && at != devices.end()) mine.rank = static_cast<int>(at - devices.begin());
   }
@@ -179,17 +179,17 @@ void Communicators::connect(const std::vector<std::byte>& ids, std::byte* scratc
     }
     wait(lane);
   }
-  for (std::uint32_t s = 0; first_stage_ + s < members_.size(); ++s) {
-    if (of(StageId(s)).rank < 0) continue;
+  for (std::size_t group = 0; first_group_ + group < members_.size(); ++group) {
+    if (of_group(group).rank < 0) continue;
     const cudaStream_t lane = stream(EdgeId());
-    sum(StageId(s), {Element::Float32, scratch, kWarmUpBytes / sizeof(float)}, lane);
+    sum(group, {Element::Float32, scratch, kWarmUpBytes / sizeof(float)}, lane);
     wait(lane);
   }
 }
 
 void Communicators::register_memory(std::span<std::byte> memory) {
   if (memory.empty() || ncclCommRegister == nullptr || ncclCommDeregister == nullptr) return;
-  for (std::size_t i = 0; i < first_stage_; ++i) {
+  for (std::size_t i = 0; i < first_group_; ++i) {
     Member& mine = members_[i];
     if (mine.rank < 0) continue;
     void* handle = nullptr;
@@ -221,8 +221,8 @@ void Communicators::receive(EdgeId edge, std::byte* data, std::size_t bytes, cud
   });
 }
 
-void Communicators::sum(StageId s, const GradientView& gradients, cudaStream_t stream) {
-  Member& mine = of(s);
+void Communicators::sum(std::size_t group, const GradientView& gradients, cudaStream_t stream) {
+  Member& mine = of_group(group);
   if (mine.rank < 0 || gradients.count == 0) return;
   const ncclDataType_t type = gradients.element == Element::Float32 ? ncclFloat32 : ncclUint64;
   enqueue(mine, "ncclAllReduce", [&](ncclComm_t communicator) {

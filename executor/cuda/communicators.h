@@ -31,19 +31,21 @@ class Communicators {
   /// transfers in the order of the host's calls; with `graph` no bookkeeping for what runs beside a graph, for nothing
   /// does.
   static void set_environment(bool serial, bool graph);
+  /// Devices that sum gradients. Of one device there is nothing to connect.
+  using Groups = std::vector<std::vector<DeviceId>>;
   /// How many a run has, over all ranks: with `serial` one for all messages, else one for every directed edge; and one
-  /// for every stage with replicas.
-  static std::size_t count(const Program& program, const Plan& plan, bool serial);
+  /// for every group.
+  static std::size_t count(const Program& program, const Groups& groups, bool serial);
   /// By which the ranks of one find each other.
   static constexpr std::size_t kIdBytes = 128;
   /// Those of so many. Throws std::runtime_error.
   static std::vector<std::byte> make_ids(std::size_t count);
 
-  Communicators(const Program& program, const Plan& plan, bool serial, DeviceId rank);
+  Communicators(const Program& program, const Groups& groups, bool serial, DeviceId rank);
   ~Communicators();
   Communicators(const Communicators&) = delete;
 
-  /// Joins all others, edge by edge and stage by stage, and exchanges a few bytes at `scratch`, which are 0, over each on
+  /// Joins all others, edge by edge and group by group, and exchanges a few bytes at `scratch`, which are 0, over each on
   /// the stream given, of an edge that is not valid that of sums, so that no connection is made later. `wait` returns
   /// once what the stream has is done. Throws std::runtime_error.
   void connect(const std::vector<std::byte>& ids, std::byte* scratch, const std::function<cudaStream_t(EdgeId)>& stream,
@@ -56,7 +58,7 @@ class Communicators {
   /// Enqueue; throw std::runtime_error.
   void send(EdgeId edge, const std::byte* data, std::size_t bytes, cudaStream_t stream);
   void receive(EdgeId edge, std::byte* data, std::size_t bytes, cudaStream_t stream);
-  void sum(StageId s, const GradientView& gradients, cudaStream_t stream);
+  void sum(std::size_t group, const GradientView& gradients, cudaStream_t stream);
 
   /// What a communicator has come to by itself; empty if nothing.
   std::string error();
@@ -79,15 +81,15 @@ class Communicators {
   template <class Call>
   void enqueue(const Member& member, const char* what, const Call& call);
   Member& of(EdgeId edge) { return members_[serial_ ? 0 : edge.value]; }
-  Member& of(StageId s) { return members_[first_stage_ + s.value]; }
+  Member& of_group(std::size_t group) { return members_[first_group_ + group]; }
   int peer(EdgeId edge, bool source) const;
 
   const Program& program_;
   bool serial_;
   DeviceId rank_;
-  // By edge, or one; then by stage.
+  // By edge, or one; then by group.
   std::vector<Member> members_;
-  std::size_t first_stage_;
+  std::size_t first_group_;
   std::mutex mutex_;
   bool aborted_ = false;
 };

@@ -14,10 +14,10 @@ std::unique_ptr<CudaMemory> make_message_memory(cudaStream_t stream) {
 }
 
 void Communicators::set_environment(bool, bool) {}
-std::size_t Communicators::count(const Program&, const Plan&, bool) { return 0; }
+std::size_t Communicators::count(const Program&, const Groups&, bool) { return 0; }
 std::vector<std::byte> Communicators::make_ids(std::size_t) { fail(); }
-Communicators::Communicators(const Program& program, const Plan&, bool serial, DeviceId rank)
-    : program_(program), serial_(serial), rank_(rank), first_stage_(0) {
+Communicators::Communicators(const Program& program, const Groups&, bool serial, DeviceId rank)
+    : program_(program), serial_(serial), rank_(rank), first_group_(0) {
   fail();
 }
 Communicators::~Communicators() = default;
@@ -28,7 +28,7 @@ void Communicators::connect(const std::vector<std::byte>&, std::byte*, const std
 void Communicators::register_memory(std::span<std::byte>) { fail(); }
 void Communicators::send(EdgeId, const std::byte*, std::size_t, cudaStream_t) { fail(); }
 void Communicators::receive(EdgeId, std::byte*, std::size_t, cudaStream_t) { fail(); }
-void Communicators::sum(StageId, const GradientView&, cudaStream_t) { fail(); }
+void Communicators::sum(std::size_t, const GradientView&, cudaStream_t) { fail(); }
 std::string Communicators::error() { return ""; }
 void Communicators::abort_all() {}
 

@@ -40,6 +40,10 @@ Ticks elapsed(cudaEvent_t from, cudaEvent_t to) {
   return std::llround(static_cast<double>(ms) * 1e6);
 }
 
+void copy_gradients(const GradientView& to, const GradientView& from, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to.data, from.data, bytes_of(from), cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+}
+
 bool is_done(cudaEvent_t event) {
   const cudaError_t status = cudaEventQuery(event);
   if (status == cudaErrorNotReady) return false;
@@ -48,6 +52,18 @@ bool is_done(cudaEvent_t event) {
 }
 
 }  // namespace
+
+Communicators::Groups sum_groups(const Partition& model, const std::vector<std::vector<StageId>>& tied) {
+  Communicators::Groups result;
+  for (const std::vector<DeviceId>& devices : model.devices) result.push_back(devices);
+  for (const std::vector<StageId>& stages : tied) {
+    std::vector<DeviceId>& devices = result.emplace_back();
+    for (StageId s : stages)
+      for (DeviceId d : model.devices[s])
+        if (std::ranges::find(devices, d) == devices.end()) devices.push_back(d);
+  }
+  return result;
+}
 
 CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload, const CudaLanes& lanes,
                    const RunOptions& options, const CudaOptions& cuda, DeviceId rank, LanePlan lane_plan,
@@ -60,6 +76,7 @@ CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload,
       rank_(rank),
       stopped_(stopped),
       lane_plan_(std::move(lane_plan)),
+      tied_(workload.tied()),
       gpu_(lanes[rank.valid() ? rank : DeviceId(0)].gpu),
       devices_(program.table.devices()) {
   use_gpu();
@@ -96,13 +113,13 @@ CudaRank::CudaRank(const Program& program, const Plan& plan, Workload& workload,
   cursor_.assign(by_lane_.size(), 0);
   if (options.measures_norm) {
     parts_ = DeviceBytes(cuda::kSquareParts * sizeof(double));
-    squares_ = DeviceBytes(plan.model.stages * sizeof(double));
+    squares_ = DeviceBytes(2 * std::size_t(plan.model.stages) * sizeof(double));
   }
   alive_ = now_ns();
   make_transfers();
   if (cuda.transport != CudaTransport::Nccl) return;
   Communicators::set_environment(cuda.serial, cuda.graph);
-  communicators_ = std::make_unique<Communicators>(program, plan, cuda.serial, rank);
+  communicators_ = std::make_unique<Communicators>(program, sum_groups(plan.model, tied_), cuda.serial, rank);
 }
 
 void CudaRank::use_gpu() const { check(cudaSetDevice(gpu_), "cudaSetDevice"); }
@@ -310,13 +327,47 @@ void CudaRank::sum(StageId s, cudaStream_t stream) {
   const auto at = std::ranges::find(mine, rank_);
   if (at == mine.end()) return;
   Stage* stage = workload_.stage(s, static_cast<std::uint32_t>(at - mine.begin()));
-  communicators_->sum(s, stage->gradients(), stream);
+  communicators_->sum(s.value, stage->gradients(), stream);
 }
 
 void CudaRank::sum_replicas() {
   for (std::uint32_t s = 0; s < plan_.model.stages; ++s) {
     if (plan_.model.devices[StageId(s)].size() < 2 || plan_.reduces_itself[s] != 0) continue;
     sum(StageId(s), streams_.front());
+  }
+  wait_for_lanes();
+}
+
+void CudaRank::sum_tied() {
+  const cudaStream_t stream = streams_.front();
+  for (std::size_t group = 0; group < tied_.size(); ++group) {
+    // Of all that are here the first has the sum. The replicas of a stage are alike: one of them counts.
+    GradientView sum;
+    bool counts = false;
+    std::vector<GradientView> others;
+    for (StageId s : tied_[group]) {
+      const std::vector<DeviceId>& devices = plan_.model.devices[s];
+      for (std::uint32_t r = 0; r < devices.size(); ++r) {
+        if (devices_[devices[r].value] == nullptr) continue;
+        const GradientView mine = workload_.stage(s, r)->tied_gradients();
+        if (sum.data == nullptr) {
+          sum = mine;
+          counts = r == 0;
+          continue;
+        }
+        others.push_back(mine);
+        if (r != 0) continue;
+        if (counts)
+          cuda::add(static_cast<float*>(sum.data), static_cast<const float*>(mine.data), sum.count, stream);
+        else
+          copy_gradients(sum, mine, stream);
+        counts = true;
+      }
+    }
+    if (sum.data == nullptr) continue;
+    if (!counts) check(cudaMemsetAsync(sum.data, 0, bytes_of(sum), stream), "cudaMemsetAsync");
+    if (communicators_ != nullptr) communicators_->sum(plan_.model.stages + group, sum, stream);
+    for (const GradientView& each : others) copy_gradients(each, sum, stream);
   }
   wait_for_lanes();
 }
@@ -331,18 +382,30 @@ void CudaRank::each_replica(const std::function<void(StageId, std::uint32_t)>& v
 
 void CudaRank::add_squares(std::vector<double>& by_stage) {
   const cudaStream_t stream = streams_.front();
-  std::vector<double> mine(by_stage.size(), 0);
+  // Of each stage what is before, and what is behind, the tied gradients that count at another.
+  std::vector<double> mine(2 * by_stage.size(), 0);
   auto* const sums = reinterpret_cast<double*>(squares_.data());
+  const auto square = [&](const float* data, std::size_t count, std::size_t at) {
+    if (count != 0) cuda::sum_of_squares(data, count, reinterpret_cast<double*>(parts_.data()), sums + at, stream);
+  };
+  check(cudaMemsetAsync(sums, 0, squares_.size(), stream), "cudaMemsetAsync");
   each_replica([&](StageId s, std::uint32_t replica) {
     if (replica != 0) return;
     const GradientView all = workload_.stage(s)->gradients();
-    cuda::sum_of_squares(static_cast<const float*>(all.data), all.count, reinterpret_cast<double*>(parts_.data()),
-                         sums + s.value, stream);
+    const auto* const data = static_cast<const float*>(all.data);
+    const bool counts_elsewhere = std::ranges::any_of(tied_, [&](const std::vector<StageId>& group) {
+      return group.front() != s && std::ranges::find(group, s) != group.end();
+    });
+    if (!counts_elsewhere) return square(data, all.count, 2 * std::size_t(s.value));
+    const GradientView tied = workload_.stage(s)->tied_gradients();
+    const auto before = static_cast<std::size_t>(static_cast<const float*>(tied.data) - data);
+    square(data, before, 2 * std::size_t(s.value));
+    square(data + before + tied.count, all.count - before - tied.count, 2 * std::size_t(s.value) + 1);
   });
   check(cudaMemcpyAsync(mine.data(), sums, squares_.size(), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
   wait_for_lanes();
   each_replica([&](StageId s, std::uint32_t replica) {
-    if (replica == 0) by_stage[s.value] = mine[s.value];
+    if (replica == 0) by_stage[s.value] = mine[2 * std::size_t(s.value)] + mine[2 * std::size_t(s.value) + 1];
   });
 }
 

@@ -19,6 +19,9 @@
 
 namespace stave {
 
+/// Who sums gradients: the devices of each stage's replicas, and then those of each group of tied stages.
+Communicators::Groups sum_groups(const Partition& model, const std::vector<std::vector<StageId>>& tied);
+
 class CudaRank {
  public:
   /// All must outlive it. `rank` is not valid for that of all devices. Throws std::runtime_error, std::bad_alloc.
@@ -36,6 +39,8 @@ class CudaRank {
   void run_table(Ticks predicted_ns);
   /// Sums over replicas that no op has made. Returns when they have ended.
   void sum_replicas();
+  /// Sums over tied stages, whose replicas are alike by then. Likewise.
+  void sum_tied();
   /// Puts the sum of the squares of the gradients of each stage whose first replica is here into its place. Of a model
   /// whose memory is the GPU's.
   void add_squares(std::vector<double>& by_stage);
@@ -114,6 +119,7 @@ class CudaRank {
   const DeviceId rank_;
   const std::atomic<bool>& stopped_;
   const LanePlan lane_plan_;
+  const std::vector<std::vector<StageId>> tied_;
   int gpu_ = 0;
 
   std::vector<std::unique_ptr<CudaMemory>> memories_;
@@ -140,7 +146,7 @@ class CudaRank {
   // By lane its items, and the first that was not seen to have ended.
   std::vector<std::vector<std::uint32_t>> by_lane_;
   std::vector<std::uint32_t> cursor_;
-  // Parts of a sum of squares, and by stage such sums; empty if the norm of gradients is not measured.
+  // Parts of a sum of squares, and two such sums by stage; empty if the norm of gradients is not measured.
   DeviceBytes parts_;
   DeviceBytes squares_;
   std::unique_ptr<Communicators> communicators_;

@@ -94,7 +94,8 @@ class Session {
 
   // Those of the first rank.
   Result<void> make_ids() {
-    const std::size_t count = Communicators::count(program_, plan_, cuda_.serial);
+    const std::size_t count =
+        Communicators::count(program_, sum_groups(plan_.model, workload_.tied()), cuda_.serial);
     if (options_.ranks == nullptr || options_.ranks->rank() == 0) ids_ = Communicators::make_ids(count);
     if (options_.ranks == nullptr) return {};
     const auto* mine = reinterpret_cast<const char*>(ids_.data());
@@ -156,6 +157,7 @@ class Session {
         if (!team_.meet(begin)) return;
         rank.run_table(steps_.predicted_ns());
         rank.sum_replicas();
+        rank.sum_tied();
         if (options_.measures_norm && !clip(rank)) return;
         rank.end_step();
         if (!team_.meet([&] { finish(step); })) return;

@@ -48,10 +48,15 @@ CudaTransformerStage::CudaTransformerStage(const ModelConfig& config, StageLayou
   for (const TokenSpan& span : spans_->different()) {
     const std::size_t n = layout_.shape(span).tokens();
     if (std::ranges::find(plans_, n, &Plans::tokens) != plans_.end()) continue;
-    const LinearPlans head =
-        layout_.is_last ? plan_linear(*matmul_, n, layout_.width, kClasses, 0, false) : LinearPlans{};
-    plans_.push_back({n, BlockPlans(*matmul_, n, layout_.width), head});
+    plans_.push_back({n, BlockPlans(*matmul_, n, layout_.width), layout_.is_last ? plan_head(n) : LinearPlans{}});
   }
+}
+
+// A tied head lies as the embedding does: the products of a linear map from classes to the width, the other way round.
+LinearPlans CudaTransformerStage::plan_head(std::size_t tokens) const {
+  if (!has_tied_head()) return plan_linear(*matmul_, tokens, layout_.width, kClasses, 0, false);
+  const LinearPlans embedding = plan_linear(*matmul_, tokens, kClasses, layout_.width, 0, false);
+  return {embedding.input_gradient, embedding.forward, embedding.weight_gradient};
 }
 
 const CudaTransformerStage::Plans& CudaTransformerStage::plans(const BlockShape& s) const {
@@ -218,8 +223,9 @@ void CudaTransformerStage::weight_gradient(const Part& part) {
   if (groups.all) return;
   const StageEnds ends(layout_, s, kept);
   if (part.ends) {
-    matmul_->run(plans(s).head.weight_gradient, ends.in, ends.d_logits, nullptr, gradients + layout_.head.offset,
-                 stream_);
+    const float* first = has_tied_head() ? ends.d_logits : ends.in;
+    const float* second = has_tied_head() ? ends.in : ends.d_logits;
+    matmul_->run(plans(s).head.weight_gradient, first, second, nullptr, gradients + layout_.head.offset, stream_);
     cuda::add(gradients + layout_.final_norm.gain.offset, ends.d_gain, d, stream_);
     cuda::add(gradients + layout_.final_norm.bias.offset, ends.d_bias, d, stream_);
   }

@@ -58,6 +58,8 @@ class CudaTransformerStage : public LanguageStage {
   };
 
   const float* values(const Part& part) const { return values_[part.weights].floats(); }
+  bool has_tied_head() const { return layout_.tied.count() != 0; }
+  LinearPlans plan_head(std::size_t tokens) const;
   const Plans& plans(const BlockShape& shape) const;
   CudaBlock block(const BlockShape& shape, std::size_t b) const;
   cuda::AdamScalars* scalars() const { return reinterpret_cast<cuda::AdamScalars*>(scalars_.data()); }

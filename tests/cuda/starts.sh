@@ -44,6 +44,20 @@ run "$stave" run zb_h1 P=4 M=4 "${model[@]}" --clock virtual --log cpu
 run "$stave" run zb_h1 P=4 M=4 "${model[@]}" "${gpus[@]}" --ranks 4 --graph iter --log graph
 alike 4 cpu graph
 
+# Embedding and head tied, as processes, on one GPU where both are on one device, and with replicas; clipped, so that the norm
+# must count them once.
+tied=(--tied --clip 0.5)
+run "$stave" run zb_h1 P=4 M=4 "${model[@]}" "${tied[@]}" --clock virtual --log tied
+run "$stave" run zb_h1 P=4 M=4 "${model[@]}" "${tied[@]}" "${gpus[@]}" --ranks 4 --log tied.ranks
+run "$stave" run zb_v P=2 M=4 "${model[@]}" "${tied[@]}" --backend cuda --transport local --log tied.local
+alike 4 tied tied.ranks
+alike 4 tied tied.local
+run "$stave" run zb_h1 P=2 M=4 --replicas 2 "${model[@]}" "${tied[@]}" --clock virtual --log tied.replicas
+run "$stave" run zb_h1 P=2 M=4 --replicas 2 "${model[@]}" "${tied[@]}" "${gpus[@]}" --ranks 4 --graph iter --log tied.both
+alike 4 tied.replicas tied.both
+cmp -s <(losses tied) <(losses cpu) && fail "tied as not"
+grep -q '"bubble":null' tied.both || fail "the bubble of a replayed step: $(tail -n 1 tied.both)"
+
 # The first two steps on the one, which is then ended at its checkpoint, the others on the other.
 half() {
   "$stave" run zb_h1 P=4 M=4 "${model[@]}" --checkpoint "$1.ck" --checkpoint-every 2 --log "$1.first" "${@:2}" >out 2>err ||
