@@ -12,6 +12,7 @@
 #include "executor/stage/config.h"
 #include "executor/stage/freeze.h"
 #include "executor/stage/stage.h"
+#include "executor/stage/stage_homes.h"
 
 namespace stave {
 
@@ -34,6 +35,8 @@ class Gpu {
   /// The language model on GPUs. It, and what on_host gives, must go before this.
   virtual std::unique_ptr<Workload> transformer(const ModelConfig& config, std::shared_ptr<const Corpus> corpus,
                                                 FreezeRatios freeze) = 0;
+  /// Where the stages of a library of one's own have their memory and streams. They must go before this.
+  virtual std::unique_ptr<StageHomes> stage_homes() = 0;
   /// A workload of the CPU whose calls become host functions on the streams. `inner` must outlive it.
   virtual std::unique_ptr<Workload> on_host(Workload& inner) = 0;
   /// As stave::run, by the wall clock. One workload of the above.

@@ -18,6 +18,9 @@ class HostMemory : public Memory {
   }
   void release(std::byte* data) override { ::operator delete(data, std::align_val_t(kAlignment)); }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void clear(std::byte* data, std::size_t bytes) override {
+    if (bytes != 0) std::memset(data, 0, bytes);
+  }
 };
 
 }  // namespace

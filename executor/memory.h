@@ -16,6 +16,8 @@ class Memory {
   virtual void release(std::byte* data) = 0;
   /// In order with what else the device does: at once on the host, on its stream on a GPU.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  /// To zeros, likewise.
+  virtual void clear(std::byte* data, std::size_t bytes) = 0;
 };
 
 /// That of this process. Lives as long as the process.

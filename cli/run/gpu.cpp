@@ -26,9 +26,11 @@ Exit hand_on() {
 
 Result<std::unique_ptr<Gpu>> make_gpu(const RunArguments& arguments, std::uint32_t devices, const Role& role) {
   const auto refuse = [](const std::string& what) { return Failure{"--backend cuda: " + what}; };
-  if (arguments.has_own_stage() || arguments.sleeps())
-    return refuse(arguments.has_own_stage() ? "a library of --stage computes on the CPU: it cannot say that it does on a GPU"
-                                            : "sleeps compute nothing: they are run by the CPU");
+  if (arguments.sleeps()) return refuse("sleeps compute nothing: they are run by the CPU");
+  if (arguments.has_own_stage() && !arguments.graph.empty())
+    return refuse("--graph replays calls, and a stage library is told the step by each");
+  if (arguments.has_own_stage() && arguments.verify)
+    return refuse("--verify compares with a run on the CPU, and a stage library of GPUs has none");
   if (arguments.unchecked) return refuse("--unchecked is of cpu");
   if (arguments.verify && arguments.precision != "fp32")
     return refuse("--verify compares with a run in fp32: leave --precision out");

@@ -61,7 +61,9 @@ Result<void> TrainedModel::make(const Program& program, Gpu* gpu) {
     return {};
   }
   if (arguments_.has_own_stage()) {
-    Result<std::unique_ptr<Workload>> loaded = load_stage(arguments_.stage, arguments_.stage_options);
+    Result<std::unique_ptr<Workload>> loaded =
+        load_stage(arguments_.stage, arguments_.stage_options,
+                   gpu == nullptr ? std::make_unique<StageHomes>() : gpu->stage_homes());
     if (!loaded) return loaded.failure();
     workload_ = std::move(*loaded);
     return {};

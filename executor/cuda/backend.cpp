@@ -50,4 +50,8 @@ void CudaMemory::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
 }
 
+void CudaMemory::clear(std::byte* data, std::size_t bytes) {
+  if (bytes != 0) check(cudaMemsetAsync(data, 0, bytes, stream_), "cudaMemsetAsync");
+}
+
 }  // namespace stave

@@ -37,6 +37,7 @@ class CudaMemory : public Memory {
   std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* data) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void clear(std::byte* data, std::size_t bytes) override;
   /// Whether NCCL may register what was allocated at `data`: ordinary memory is not safe to.
   virtual bool may_register(const std::byte*) const { return false; }
 

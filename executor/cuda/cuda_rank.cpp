@@ -319,11 +319,16 @@ void CudaRank::carry(const LaneItem& item, Transfer& transfer) {
 }
 
 void CudaRank::sum(StageId s, cudaStream_t stream) {
+  const std::vector<DeviceId>& mine = plan_.model.devices[s];
   if (communicators_ == nullptr) {
-    cuda_.enqueue_sum(s, stream);
+    if (cuda_.slots_on_host) return cuda_.enqueue_sum(s, stream);
+    const GradientView sum = workload_.stage(s)->gradients();
+    for (std::uint32_t r = 1; r < mine.size(); ++r)
+      cuda::add(static_cast<float*>(sum.data), static_cast<const float*>(workload_.stage(s, r)->gradients().data),
+                sum.count, stream);
+    for (std::uint32_t r = 1; r < mine.size(); ++r) copy_gradients(workload_.stage(s, r)->gradients(), sum, stream);
     return;
   }
-  const std::vector<DeviceId>& mine = plan_.model.devices[s];
   const auto at = std::ranges::find(mine, rank_);
   if (at == mine.end()) return;
   Stage* stage = workload_.stage(s, static_cast<std::uint32_t>(at - mine.begin()));

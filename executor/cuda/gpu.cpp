@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <functional>
+#include <map>
 #include <utility>
 
+#include "executor/cuda/backend.h"
+#include "executor/cuda/check.h"
 #include "executor/cuda/host_workload.h"
 #include "executor/cuda/run_cuda.h"
 #include "executor/cuda/transformer.h"
@@ -32,6 +35,29 @@ GpusSeen gpus_seen(std::optional<std::uint32_t> local_rank) {
   return seen;
 }
 
+/// Memory and stream of a device are those of its lane, which are known when its stages are made.
+class CudaHomes : public StageHomes {
+ public:
+  explicit CudaHomes(LaneOf lane_of) : lane_of_(std::move(lane_of)) {}
+
+  std::uint32_t where() const override { return STAVE_STAGE_ON_CUDA; }
+  Memory& memory(DeviceId d) override {
+    std::unique_ptr<CudaMemory>& mine = memories_[d];
+    if (mine == nullptr) mine = std::make_unique<CudaMemory>(lane_of_(d).stream, false);
+    return *mine;
+  }
+  void* stream(DeviceId d) override { return lane_of_(d).stream; }
+  void enter(DeviceId d) override { check(cudaSetDevice(lane_of_(d).gpu), "cudaSetDevice"); }
+  void leave(DeviceId) override { check(cudaDeviceSynchronize(), "what the library's create() has enqueued"); }
+  void copy(void* to, const void* from, std::size_t bytes) const override {
+    if (bytes != 0) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  }
+
+ private:
+  LaneOf lane_of_;
+  std::map<DeviceId, std::unique_ptr<CudaMemory>> memories_;
+};
+
 class CudaGpu : public Gpu {
  public:
   /// Without lanes they are made when the run knows its GPU.
@@ -39,11 +65,11 @@ class CudaGpu : public Gpu {
 
   std::unique_ptr<Workload> transformer(const ModelConfig& config, std::shared_ptr<const Corpus> corpus,
                                         FreezeRatios freeze) override {
-    auto result = std::make_unique<CudaTransformer>(config, std::move(corpus), std::move(freeze), lane_of(),
-                                                    options_.is_bf16 ? Precision::BFloat16 : Precision::Float32);
-    sum_ = [model = result.get()](StageId s, cudaStream_t stream) { model->enqueue_sum(s, stream); };
-    return result;
+    return std::make_unique<CudaTransformer>(config, std::move(corpus), std::move(freeze), lane_of(),
+                                             options_.is_bf16 ? Precision::BFloat16 : Precision::Float32);
   }
+
+  std::unique_ptr<StageHomes> stage_homes() override { return std::make_unique<CudaHomes>(lane_of()); }
 
   std::unique_ptr<Workload> on_host(Workload& inner) override {
     auto result = std::make_unique<HostWorkload>(inner, lane_of());

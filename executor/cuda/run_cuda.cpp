@@ -34,10 +34,6 @@ Result<void> check_for_gpus(const Plan& plan, const RunOptions& options, const C
   if (cuda.graph && std::ranges::any_of(plan.model.kept, keeps_several))
     return Failure{"a schedule whose stages keep several versions of their weights is not captured as a graph: where "
                    "they lie changes from step to step"};
-  bool sums = false;
-  for (const std::vector<DeviceId>& devices : plan.model.devices) sums = sums || devices.size() > 1;
-  if (sums && cuda.transport == CudaTransport::Local && !cuda.enqueue_sum)
-    return Failure{"the stages do not say how the gradients of their replicas are summed on a GPU"};
   if (options.ranks != nullptr && cuda.transport != CudaTransport::Nccl)
     return Failure{"ranks of GPUs reach each other by the transport nccl alone"};
   return {};

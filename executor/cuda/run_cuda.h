@@ -57,7 +57,8 @@ struct CudaOptions {
   Ticks stall_ns = 10'000'000'000;
   /// Stages run as host functions on the streams (see host_workload.h): slots lie where both host and GPU reach.
   bool slots_on_host = false;
-  /// Enqueues: the gradients of all replicas here of a stage become their sum, added in the order of their devices.
+  /// Of such stages: enqueues that the gradients of all replicas here of a stage become their sum, added in the order of
+  /// their devices.
   std::function<void(StageId, cudaStream_t)> enqueue_sum;
 };
 

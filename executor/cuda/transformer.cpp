@@ -54,17 +54,6 @@ void CudaTransformer::copy(void* to, const void* from, std::size_t bytes) const 
   if (bytes != 0) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
 }
 
-void CudaTransformer::enqueue_sum(StageId s, cudaStream_t stream) {
-  const auto gradients_of = [&](std::uint32_t replica) { return stage(s, replica)->gradients(); };
-  const auto replicas = static_cast<std::uint32_t>(partition_.devices[s].size());
-  const GradientView sum = gradients_of(0);
-  for (std::uint32_t r = 1; r < replicas; ++r)
-    cuda::add(static_cast<float*>(sum.data), static_cast<const float*>(gradients_of(r).data), sum.count, stream);
-  for (std::uint32_t r = 1; r < replicas; ++r)
-    check(cudaMemcpyAsync(gradients_of(r).data, sum.data, sum.count * sizeof(float), cudaMemcpyDeviceToDevice, stream),
-          "cudaMemcpyAsync");
-}
-
 std::size_t CudaTransformer::scratch_bytes(const StageLayout& of) const {
   return CudaTransformerStage::scratch_floats(of, *spans_) * sizeof(float);
 }

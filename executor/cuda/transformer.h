@@ -24,10 +24,6 @@ class CudaTransformer : public Transformer {
   bool is_on_host() const override { return false; }
   void copy(void* to, const void* from, std::size_t bytes) const override;
 
-  /// The gradients of all replicas of a stage, which are on one GPU, become their sum, added in the order of their
-  /// devices. Only enqueues.
-  void enqueue_sum(StageId s, cudaStream_t stream);
-
  protected:
   std::size_t scratch_bytes(const StageLayout& layout) const override;
 

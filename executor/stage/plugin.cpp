@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "executor/aligned.h"
 #include "executor/stage/stave_stage.h"
 
 namespace stave {
@@ -54,13 +53,16 @@ class Library {
 class PluginStage : public Stage {
  public:
   PluginStage(const Library& library, const stave_stage_shape& shape, const stave_stage_sizes& sizes,
-              std::uint32_t versions)
+              std::uint32_t versions, StageHomes& homes, DeviceId device)
       : library_(library),
         stage_(shape.stage),
-        count_(sizes.parameters),
-        gradient_(sizes.parameters * sizeof(float)),
-        state_(sizes.state_bytes) {
-    for (std::uint32_t v = 0; v < versions; ++v) weights_.emplace_back(sizes.parameters * sizeof(float));
+        sizes_(sizes),
+        memory_(homes.memory(device)),
+        stream_(homes.stream(device)),
+        gradient_(memory_, weight_bytes()),
+        state_(memory_, sizes.state_bytes),
+        loss_(memory_, sizeof(double)) {
+    for (std::uint32_t v = 0; v < versions; ++v) weights_.emplace_back(memory_, weight_bytes());
     const stave_stage_memory memory = memory_of(0);
     library.check("create", library.table().create(&shape, &memory, &self_));
   }
@@ -71,7 +73,7 @@ class PluginStage : public Stage {
 
   void begin_step(std::uint64_t step) override {
     step_ = step;
-    loss_ = 0;
+    memory_.clear(loss_.data(), sizeof(double));
     clear();
   }
 
@@ -109,43 +111,47 @@ class PluginStage : public Stage {
     call.memory = memory_of(from);
     call.self = self_;
     call.step = step_;
-    library_.check("optimizer", library_.table().optimizer(&call, weights_[to].floats()));
+    call.stream = stream_;
+    library_.check("optimizer", library_.table().optimizer(&call, floats(weights_[to])));
     used_ = true;
   }
 
   void settle(std::uint32_t newest) override { std::swap(weights_[0], weights_[newest]); }
 
   std::span<std::byte> weights(std::uint32_t version) override {
-    return {weights_[version].data(), weights_[version].size()};
+    return {weights_[version].data(), weight_bytes()};
   }
 
   GradientView gradients() override {
     begin_update();
-    return {Element::Float32, gradient_.data(), count_};
+    return {Element::Float32, gradient_.data(), sizes_.parameters};
   }
 
   std::vector<ParameterView> parameters() const override {
-    return {{"stage" + std::to_string(stage_), Element::Float32, weights_[0].data(), gradient_.data(), count_}};
+    return {{"stage" + std::to_string(stage_), Element::Float32, weights_[0].data(), gradient_.data(), sizes_.parameters}};
   }
 
-  std::vector<std::span<std::byte>> state() override { return {weights(0), {state_.data(), state_.size()}}; }
+  std::vector<std::span<std::byte>> state() override { return {weights(0), {state_.data(), sizes_.state_bytes}}; }
 
-  double loss() const { return loss_; }
+  /// Where the step's loss is, of the home's memory.
+  const std::byte* loss() const { return loss_.data(); }
 
  private:
+  static float* floats(const MemoryBlock& block) { return reinterpret_cast<float*>(block.data()); }
+  std::size_t weight_bytes() const { return sizes_.parameters * sizeof(float); }
   stave_stage_memory memory_of(std::uint32_t version) {
-    return {weights_[version].floats(), gradient_.floats(), state_.data(), &loss_};
+    return {floats(weights_[version]), floats(gradient_), state_.data(), reinterpret_cast<double*>(loss_.data())};
   }
 
   // Valid until the next call.
   stave_stage_call call_of(const Part& part) {
     stashes_.assign(part.stashes.begin(), part.stashes.end());
     return {memory_of(part.weights), self_, step_, part.microbatch, part.slice, part.begins, part.ends,
-            part.recomputed, stashes_.data(), nullptr};
+            part.recomputed, stashes_.data(), stream_};
   }
 
   void clear() {
-    if (gradient_.size() > 0) std::memset(gradient_.data(), 0, gradient_.size());
+    memory_.clear(gradient_.data(), weight_bytes());
     used_ = false;
   }
 
@@ -156,12 +162,14 @@ class PluginStage : public Stage {
 
   const Library& library_;
   std::uint32_t stage_;
-  std::size_t count_;
+  const stave_stage_sizes sizes_;
+  Memory& memory_;
+  void* stream_;
   // By version.
-  std::vector<AlignedBytes> weights_;
-  AlignedBytes gradient_;
-  AlignedBytes state_;
-  double loss_ = 0;
+  std::vector<MemoryBlock> weights_;
+  MemoryBlock gradient_;
+  MemoryBlock state_;
+  MemoryBlock loss_;
   void* self_ = nullptr;
   std::vector<void*> stashes_;
   bool used_ = false;
@@ -170,8 +178,8 @@ class PluginStage : public Stage {
 
 class PluginWorkload : public Workload {
  public:
-  PluginWorkload(std::unique_ptr<Library> library, std::string options)
-      : library_(std::move(library)), options_(std::move(options)) {}
+  PluginWorkload(std::unique_ptr<Library> library, std::string options, std::unique_ptr<StageHomes> homes)
+      : library_(std::move(library)), options_(std::move(options)), homes_(std::move(homes)) {}
 
   Result<void> configure(const Partition& partition) override {
     if (!partition.recomputed.empty() && library_->table().recompute == nullptr)
@@ -199,10 +207,14 @@ class PluginWorkload : public Workload {
     if (!made_.empty()) return;
     std::vector<std::vector<std::unique_ptr<PluginStage>>> made(partition_.stages);
     for (std::uint32_t s = 0; s < partition_.stages; ++s)
-      for (DeviceId d : partition_.devices[StageId(s)])
-        made[s].push_back(partition_.is_here(d)
-                              ? std::make_unique<PluginStage>(*library_, shape_of(s), sizes_[s], partition_.kept_of(StageId(s)))
-                              : nullptr);
+      for (DeviceId d : partition_.devices[StageId(s)]) {
+        made[s].push_back(nullptr);
+        if (!partition_.is_here(d)) continue;
+        homes_->enter(d);
+        made[s].back() = std::make_unique<PluginStage>(*library_, shape_of(s), sizes_[s],
+                                                       partition_.kept_of(StageId(s)), *homes_, d);
+        homes_->leave(d);
+      }
     made_ = std::move(made);
   }
 
@@ -231,10 +243,15 @@ class PluginWorkload : public Workload {
   double loss() const override {
     double sum = 0;
     for (const auto& replicas : made_)
-      for (const std::unique_ptr<PluginStage>& stage : replicas)
-        if (stage != nullptr) sum += stage->loss();
+      for (const std::unique_ptr<PluginStage>& stage : replicas) {
+        double mine = 0;
+        if (stage != nullptr) homes_->copy(&mine, stage->loss(), sizeof mine);
+        sum += mine;
+      }
     return sum;
   }
+  bool is_on_host() const override { return homes_->where() == STAVE_STAGE_ON_HOST; }
+  void copy(void* to, const void* from, std::size_t bytes) const override { homes_->copy(to, from, bytes); }
 
  private:
   stave_stage_shape shape_of(std::uint32_t s) const {
@@ -245,6 +262,7 @@ class PluginWorkload : public Workload {
   // Before the stages, which call it when they go.
   std::unique_ptr<Library> library_;
   std::string options_;
+  std::unique_ptr<StageHomes> homes_;
   Partition partition_;
   // By stage.
   std::vector<stave_stage_sizes> sizes_;
@@ -254,7 +272,8 @@ class PluginWorkload : public Workload {
 
 }  // namespace
 
-Result<std::unique_ptr<Workload>> load_stage(const std::string& path, const std::string& options) {
+Result<std::unique_ptr<Workload>> load_stage(const std::string& path, const std::string& options,
+                                             std::unique_ptr<StageHomes> homes) {
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -282,8 +301,14 @@ Result<std::unique_ptr<Workload>> load_stage(const std::string& path, const std:
                                                  {"optimizer", table->optimizer != nullptr}};
   for (const auto& [name, is_there] : needed)
     if (!is_there) return refused(std::string("its table has no `") + name + "`");
-  return std::unique_ptr<Workload>(
-      std::make_unique<PluginWorkload>(std::make_unique<Library>(path, handle, *table), options));
+  auto library = std::make_unique<Library>(path, handle, *table);
+  if (const std::uint32_t where = library->table().computes_on; where != homes->where()) {
+    if (where > STAVE_STAGE_ON_CUDA)
+      return Failure{"`" + path + "` computes on " + std::to_string(where) + ", which this program does not know"};
+    return Failure{"`" + path + "` computes on " +
+                   (where == STAVE_STAGE_ON_HOST ? "the host: run it with --backend cpu" : "GPUs: run it with --backend cuda")};
+  }
+  return std::unique_ptr<Workload>(std::make_unique<PluginWorkload>(std::move(library), options, std::move(homes)));
 }
 
 }  // namespace stave

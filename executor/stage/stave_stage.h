@@ -3,7 +3,8 @@
 //
 // The rules: the host owns all memory, and hands it over with every call; what must live on lies in it, so that checkpoints
 // and replicas work. A call enqueues its work on the stream given, and neither waits for it nor allocates; on the CPU the
-// stream is null and the work is done on return. The same calls must give the same bits. 0 is success; of any other return
+// stream is null and the work is done on return. Of a library that computes on GPUs all memory is that of a GPU, which is the
+// current one of the thread, and the stream a cudaStream_t; what create() does is done on return. The same calls must give the same bits. 0 is success; of any other return
 // value `message` may say more, and the run ends with both. Buffers begin on 64 bytes.
 // Calls of one stage come from one thread at a time, those of different stages from several at once.
 #ifndef STAVE_STAGE_H
@@ -49,7 +50,7 @@ struct stave_stage_memory {
   float* parameters;
   float* gradients;
   void* state;
-  /* The step's loss: a stage where microbatches end adds the share of each. */
+  /* The step's loss, 0 when a step begins: a stage where microbatches end adds the share of each. */
   double* loss;
 };
 
@@ -96,7 +97,12 @@ struct stave_stage_table {
   const char* (*message)(void);
   /* Input gradient and weight gradient at once, with the same bits, for schedules with B. A table may end before it. */
   int (*backward)(const struct stave_stage_call* call, const void* gradient, void* output);
+  /* Where the calls compute; a table that ends before it is of the host. */
+  uint32_t computes_on;
 };
+
+#define STAVE_STAGE_ON_HOST 0u
+#define STAVE_STAGE_ON_CUDA 1u
 
 /* The one symbol that the library exports. */
 #define STAVE_STAGE_SYMBOL "stave_stage"

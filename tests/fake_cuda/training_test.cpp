@@ -74,7 +74,6 @@ Trained train(const Program& program, Home home, RunOptions options) {
     REQUIRE(made);
     lanes = std::move(*made);
     auto stages = std::make_unique<CudaTransformer>(model(), corpus(), FreezeRatios(), lanes->lane_of());
-    cuda.enqueue_sum = [model = stages.get()](StageId s, cudaStream_t stream) { model->enqueue_sum(s, stream); };
     workload = std::move(stages);
     report = run_cuda(program, *workload, *lanes, options, cuda);
   }

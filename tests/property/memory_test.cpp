@@ -28,6 +28,7 @@ class CountingMemory : public Memory {
     bytes_ += bytes;
     return host_memory().allocate(bytes);
   }
+  void clear(std::byte* data, std::size_t bytes) override { host_memory().clear(data, bytes); }
   void release(std::byte* data) override { host_memory().release(data); }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { host_memory().copy(to, from, bytes); }
 
