@@ -5,7 +5,7 @@
 set -u
 stave=$(readlink -f -- "$1")
 LD_LIBRARY_PATH=$(readlink -f -- "$2")
-export LD_LIBRARY_PATH FAKE_CUDA_DEVICES=4
+export LD_LIBRARY_PATH FAKE_CUDA_DEVICES=4 FAKE_CUDA_STRICT=1
 cpu=$(readlink -f -- "$3")
 gpu=$(readlink -f -- "$4")
 work=$(mktemp -d) || exit 1
@@ -30,11 +30,13 @@ refused() {
   ((status == 2)) && grep -qF -- "$1" err || fail "${*:2}: status $status, $(cat err)"
 }
 
-for schedule in "zb_h1 P=4 M=8" "interleaved P=2 M=4"; do
+for schedule in "zb_h1 P=4 M=8" "interleaved P=2 M=4" "pipedream_2bw P=2 M=6"; do
   read -ra words <<<"$schedule"
-  run "${words[@]}" --steps 6 --stage "$cpu" --clock virtual --clip 0.5 --log cpu
-  run "${words[@]}" --steps 6 --stage "$gpu" --backend cuda --clip 0.5 --log local
-  run "${words[@]}" --steps 6 --stage "$gpu" --backend cuda --transport nccl --clip 0.5 --log nccl
+  # A schedule that updates weights itself clips nothing.
+  [[ $schedule == pipedream* ]] || words+=(--clip 0.5)
+  run "${words[@]}" --steps 6 --stage "$cpu" --clock virtual --log cpu
+  run "${words[@]}" --steps 6 --stage "$gpu" --backend cuda --log local
+  run "${words[@]}" --steps 6 --stage "$gpu" --backend cuda --transport nccl --log nccl
   same 6 cpu local
   same 6 cpu nccl
   rm -f cpu local nccl
@@ -51,6 +53,7 @@ same 2 cpu.end resumed
 
 refused "computes on the host: run it with --backend cpu" zb_h1 P=2 M=4 --steps 1 --stage "$cpu" --backend cuda
 refused "computes on GPUs: run it with --backend cuda" zb_h1 P=2 M=4 --steps 1 --stage "$gpu"
+refused "the width is 2 to 1024" zb_h1 P=2 M=4 --steps 1 --stage "$gpu" --backend cuda --stage-options width=1
 refused "--graph replays calls" zb_h1 P=2 M=4 --steps 1 --stage "$gpu" --backend cuda --graph iter
 refused "--verify compares with a run on the CPU" zb_h1 P=2 M=4 --steps 1 --stage "$gpu" --backend cuda --verify
 
