@@ -1,4 +1,5 @@
-// Messages of a model whose microbatches or slices differ in length: what each takes, and that all who price a table agree.
+// Messages of a model whose microbatches or slices differ in length: what each takes, and that all who price a table
+// agree.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -32,8 +33,8 @@ Machine slow_links() {
       sink);
   const std::optional<Cluster> cluster = read_cluster(
       sources,
-      sources.add("cluster", "[device.d]\npeak = { bf16 = '1 TFLOP/s' }\nmemory = '80 GB'\nmemory_bandwidth = '1 TB/s'\n"
-                             "[link.in]\nlatency = '5 us'\nbandwidth = '1 GB/s'\n"
+      sources.add("cluster", "[device.d]\npeak = { bf16 = '1 TFLOP/s' }\nmemory = '80 GB'\n"
+                             "memory_bandwidth = '1 TB/s'\n[link.in]\nlatency = '5 us'\nbandwidth = '1 GB/s'\n"
                              "[link.net]\nlatency = '10 us'\nbandwidth = '500 MB/s'\n"
                              "[[node]]\ndevice = 'd'\ncount = 2\ncopies = 2\ninside = 'in'\nnetwork = 'net'\n"),
       sink);
@@ -103,16 +104,16 @@ TEST_CASE("a message takes the time of its own microbatch, by hand") {
 }
 
 TEST_CASE("a step of two devices whose messages differ, by hand") {
-  // A token takes 1 us of F and 2 us of B on each stage, and 2 us on the link, after 5 us. F of device 0 ends at 100, 300 and
-  // 700; its messages come at 305, 705 and 1505, so that B begins at 1905 on device 1 and ends at 2105, 2505 and 3305; gradients
-  // come at 2310, 2910 and 4110, and the last B takes 800.
+  // A token takes 1 us of F and 2 us of B on each stage, and 2 us on the link, after 5 us. F of device 0 ends at 100, 300
+  // and 700; its messages come at 305, 705 and 1505, so that B begins at 1905 on device 1 and ends at 2105, 2505 and 3305;
+  // gradients come at 2310, 2910 and 4110, and the last B takes 800.
   const Machine machine = slow_links();
   Sources sources;
   Diagnostics sink;
   const std::optional<Model> timed = read_model(
       sources,
-      sources.add("model", "hidden = 1000\nsequence = 100\n[[layer]]\nkind = 'timed'\ncount = 2\nF = '100 us'\nI = '100 us'\n"
-                           "W = '100 us'\n"),
+      sources.add("model", "hidden = 1000\nsequence = 100\n[[layer]]\nkind = 'timed'\ncount = 2\nF = '100 us'\n"
+                           "I = '100 us'\nW = '100 us'\n"),
       sink);
   REQUIRE(timed);
   const ModelPrices prices(std::make_shared<const Model>(*timed), machine.cluster, {});
@@ -172,7 +173,8 @@ TEST_CASE("with messages that differ all prices of a table agree, whatever order
     const std::string sizes = "microbatches [" + length() + ", " + length() + ", " + length() + "]";
     CAPTURE(sizes);
     check_agree(priced(four(sizes, kGpipe), prices), prices);
-    check_agree(priced(four(sizes, "on device d { any { I(*, *) } any { F(*, *) } fill { W(*, *) } }\n"), prices), prices);
+    const std::string any = "on device d { any { I(*, *) } any { F(*, *) } fill { W(*, *) } }\n";
+    check_agree(priced(four(sizes, any), prices), prices);
   }
 }
 
