@@ -9,10 +9,12 @@
 #include "cli/console.h"
 #include "cli/report.h"
 #include "compiler/compile.h"
+#include "compiler/lower.h"
 #include "compiler/nearest.h"
 #include "compiler/render.h"
 #include "scheduler/contention/machine.h"
 #include "scheduler/simulate.h"
+#include "scheduler/start_times.h"
 
 namespace stave {
 namespace {
@@ -116,16 +118,11 @@ class Changes {
 
   /// Names for the indices of an op or a message, so that each of its costs is taken by itself.
   std::string indices(const std::string& name) const {
-    std::string result;
-    const auto add = [&] { result += fmt::format("{}index_{}_", result.empty() ? "" : ", ", result.size()); };
     const KindId kind = schedule_.ops.find(name);
-    if (!kind.valid()) {
-      add();
-      add();
-      return "(" + result + ")";
-    }
+    if (!kind.valid()) return "(a_, b_)";
+    std::string result;
     for (const OpIndex& index : schedule_.ops.kinds()[kind].indices)
-      if (index.written()) add();
+      if (index.written()) result += fmt::format("{}{}_", result.empty() ? "" : ", ", index.name);
     return result.empty() ? "" : "(" + result + ")";
   }
 
@@ -166,14 +163,17 @@ Result<std::vector<WhatIf>> what_if(const One& one, const std::vector<Argument>&
       if (const Result<void> added = add_launch(*expanded.schedule, *one.loaded.launch); !added) return added.failure();
     std::optional<Costs> costs = make_costs(*expanded.schedule, sink);
     if (!costs) return wrong(change, sources, sink);
-    if (one.built.contends && !fits_in_ticks(one.loaded.machine.get(), *one.built.program, *costs, 1))
+    // The same order of ops; messages and slots as these costs need them.
+    const Schedule& schedule = *expanded.schedule;
+    const Table& table = *one.built.table;
+    const Program program = lower(schedule, table, start_times(schedule, table, *costs));
+    if (one.built.contends && !fits_in_ticks(one.loaded.machine.get(), program, *costs, 1))
       return Failure{fmt::format(
           "--what-if {}: with the slow-downs of the cluster, all ops and messages together pass 2^61 ticks", change)};
     WhatIf priced{change, std::move(*costs), {}, {}};
-    priced.timeline = one.built.contends ? simulate_by(one.loaded.rules, one.loaded.machine.get(), *one.built.program,
-                                                       priced.costs)
-                                         : simulate(*one.built.program, priced.costs);
-    priced.report = analyse(*expanded.schedule, *one.built.program, priced.timeline);
+    priced.timeline = one.built.contends ? simulate_by(one.loaded.rules, one.loaded.machine.get(), program, priced.costs)
+                                         : simulate(program, priced.costs);
+    priced.report = analyse(schedule, program, priced.timeline);
     result.push_back(std::move(priced));
   }
   return result;

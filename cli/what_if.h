@@ -1,4 +1,4 @@
-// What if: the Program of a schedule priced again under other costs, its order and its messages kept.
+// What if: the table of a schedule priced again under other costs, in the same order.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -24,7 +24,7 @@ struct WhatIf {
 /// (`NAME/FACTOR`), taken in order, as in `--cost`; `link` is every message. A factor is that of a time.
 ///
 /// Errors: a change that cannot be read, a name that nothing has (with the nearest), costs that cannot be. `one` must
-/// be priced, from these arguments. Cost: an expansion and a simulation each.
+/// be priced, from these arguments. Cost: an expansion, a lowering and a simulation each.
 Result<std::vector<WhatIf>> what_if(const One& one, const std::vector<Argument>& arguments,
                                     const std::vector<std::string>& changes);
 
