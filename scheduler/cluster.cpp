@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "compiler/nearest.h"
 #include "scheduler/toml.h"
@@ -11,6 +12,8 @@
 namespace stave {
 
 namespace {
+
+bool before(const Cluster::Pair& x, const Cluster::Pair& y) { return x.a != y.a ? x.a < y.a : x.b < y.b; }
 
 class Reading {
  public:
@@ -25,6 +28,9 @@ class Reading {
     const std::vector<const TomlValue*> nodes = root_.tables("node");
     for (const TomlValue* each : nodes) node(*each);
     for (const TomlValue* each : root_.tables("between")) between(*each);
+    settle(by_accelerators_, result_.by_accelerators);
+    settle(by_nodes_, result_.by_nodes);
+    settle(by_regions_, result_.by_regions);
     root_.refuse_others();
     if (nodes.empty())
       refuse(sink_, "toml-missing", root_.table().span, "a cluster needs a node", "", {"as `[[node]]` with `device = \"h100\"`, `count = 8`"});
@@ -162,6 +168,8 @@ class Reading {
     result.inside = find(reader, "inside", result_.links, "link").value_or(Cluster::kNone);
     result.network = find(reader, "network", result_.links, "link").value_or(Cluster::kNone);
     reader.refuse_others();
+    result.group = first_of(group_of_, result.name);
+    result.area = first_of(area_of_, result.region);
     for (std::uint32_t i = 0; i < copies; ++i) {
       if (std::uint64_t(result_.size) + result.count > kMaxAccelerators)
         return refuse(sink_, "toml-value", table.span,
@@ -170,6 +178,11 @@ class Reading {
       result_.size += result.count;
       result_.nodes.push_back(result);
     }
+  }
+
+  /// The number of the first node of this name or region, which is the next one if there is none yet.
+  std::uint32_t first_of(std::map<std::string, std::uint32_t>& known, const std::string& name) const {
+    return known.insert({name, static_cast<std::uint32_t>(result_.nodes.size())}).first->second;
   }
 
   void between(const TomlValue& table) {
@@ -191,39 +204,71 @@ class Reading {
                     fmt::format("`{}` takes a list of two, as {}", ends.key,
                                 devices != nullptr ? "[0, 8]" : "[\"left\", \"right\"]"));
     if (devices == nullptr) return names(ends, nodes != nullptr, over);
-    Cluster::Pair pair{0, 0, over};
+    std::array<std::uint32_t, 2> both = {};
     for (std::size_t i = 0; i < 2; ++i) {
       const TomlValue& end = ends.value.items[i];
       if (!end.exact || !end.exact->whole() || *end.exact < Rational(0) || *end.exact >= Rational(result_.size))
         return refuse(sink_, "toml-name", end.span,
                       fmt::format("this cluster has no accelerator {}: they run from 0 to {}", end.text,
                                   std::int64_t(result_.size) - 1));
-      (i == 0 ? pair.a : pair.b) = static_cast<std::uint32_t>(end.exact->numerator());
+      both[i] = static_cast<std::uint32_t>(end.exact->numerator());
     }
-    if (pair.a == pair.b)
+    if (both[0] == both[1])
       return refuse(sink_, "toml-value", ends.value.span, "a link joins two accelerators, and these are one");
-    result_.by_accelerators.push_back(pair);
+    join(by_accelerators_, both, over, ends);
   }
 
   void names(const TomlMember& ends, bool of_nodes, std::uint32_t over) {
-    for (const TomlValue& end : ends.value.items) {
-      std::vector<std::string_view> known;
-      for (const Node& each : result_.nodes) known.push_back(of_nodes ? each.name : each.region);
-      if (std::find(known.begin(), known.end(), end.text) != known.end()) continue;
-      std::sort(known.begin(), known.end());
-      known.erase(std::unique(known.begin(), known.end()), known.end());
-      nothing(end.span, of_nodes ? "node" : "region", end.text, known);
+    const std::map<std::string, std::uint32_t>& known = of_nodes ? group_of_ : area_of_;
+    std::array<std::uint32_t, 2> both = {};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const TomlValue& end = ends.value.items[i];
+      if (const auto found = known.find(end.text); found != known.end()) {
+        both[i] = found->second;
+        continue;
+      }
+      std::vector<std::string_view> all;
+      for (const auto& [name, first] : known) all.push_back(name);
+      return nothing(end.span, of_nodes ? "node" : "region", end.text, all);
     }
-    (of_nodes ? result_.by_nodes : result_.by_regions).push_back({ends.value.items[0].text, ends.value.items[1].text, over});
+    join(of_nodes ? by_nodes_ : by_regions_, both, over, ends);
+  }
+
+  /// As Cluster::Pair, with its place in the file.
+  struct Joined {
+    Cluster::Pair pair;
+    const TomlMember* ends = nullptr;
+  };
+  static void join(std::vector<Joined>& into, std::array<std::uint32_t, 2> both, std::uint32_t over, const TomlMember& ends) {
+    into.push_back({{std::min(both[0], both[1]), std::max(both[0], both[1]), over}, &ends});
+  }
+
+  /// By number, each two once.
+  void settle(std::vector<Joined>& joined, std::vector<Cluster::Pair>& into) {
+    std::stable_sort(joined.begin(), joined.end(), [](const Joined& x, const Joined& y) { return before(x.pair, y.pair); });
+    for (const Joined& each : joined) {
+      if (!into.empty() && !before(into.back(), each.pair))
+        refuse(sink_, "toml-value", each.ends->value.span, fmt::format("these two `{}` have a link already", each.ends->key));
+      else
+        into.push_back(each.pair);
+    }
   }
 
   TomlReader root_;
   Diagnostics& sink_;
   Cluster result_;
+  std::map<std::string, std::uint32_t> group_of_;
+  std::map<std::string, std::uint32_t> area_of_;
+  std::vector<Joined> by_accelerators_;
+  std::vector<Joined> by_nodes_;
+  std::vector<Joined> by_regions_;
 };
 
-bool joins(const Cluster::NamedPair& pair, const std::string& a, const std::string& b) {
-  return (pair.a == a && pair.b == b) || (pair.a == b && pair.b == a);
+/// The link of two in sorted pairs; kNone without.
+std::uint32_t link_of(const std::vector<Cluster::Pair>& pairs, std::uint32_t a, std::uint32_t b) {
+  const Cluster::Pair both{std::min(a, b), std::max(a, b), 0};
+  const auto found = std::lower_bound(pairs.begin(), pairs.end(), both, before);
+  return found == pairs.end() || before(both, *found) ? Cluster::kNone : found->link;
 }
 
 }  // namespace
@@ -249,21 +294,15 @@ bool Cluster::all_alike() const {
 }
 
 std::uint32_t Cluster::link(std::uint32_t a, std::uint32_t b) const {
-  for (const Pair& pair : by_accelerators)
-    if ((pair.a == a && pair.b == b) || (pair.a == b && pair.b == a)) return pair.link;
+  if (const std::uint32_t own = link_of(by_accelerators, a, b); own != kNone) return own;
   const std::uint32_t node_a = node_of(a);
   const std::uint32_t node_b = node_of(b);
   const Node& of_a = nodes[node_a];
   const Node& of_b = nodes[node_b];
   if (node_a == node_b) return of_a.inside;
-  for (const NamedPair& pair : by_nodes)
-    if (joins(pair, of_a.name, of_b.name)) return pair.link;
-  if (of_a.region != of_b.region) {
-    for (const NamedPair& pair : by_regions)
-      if (joins(pair, of_a.region, of_b.region)) return pair.link;
-    return kNone;
-  }
-  return of_a.network == of_b.network ? of_a.network : kNone;
+  if (const std::uint32_t own = link_of(by_nodes, of_a.group, of_b.group); own != kNone) return own;
+  if (const std::uint32_t own = link_of(by_regions, of_a.area, of_b.area); own != kNone) return own;
+  return of_a.area == of_b.area && of_a.network == of_b.network ? of_a.network : kNone;
 }
 
 std::string Cluster::place(std::uint32_t accelerator) const {

@@ -60,6 +60,9 @@ struct Link {
 struct Node {
   std::string name;
   std::string region;
+  /// The first node of its name, and the first of its region, by number.
+  std::uint32_t group = 0;
+  std::uint32_t area = 0;
   /// Its accelerators are numbered first .. first + count - 1.
   std::uint32_t first = 0;
   std::uint32_t count = 0;
@@ -86,30 +89,26 @@ struct Cluster {
   }
   bool all_alike() const;
   /// The link that a message between two different accelerators takes, an index into `links`; kNone if there is no path.
-  /// By pair before region before node. Cost: O(log nodes + links by pair).
+  /// By pair before node before region before network. Cost: O(log (nodes * links by pair)).
   std::uint32_t link(std::uint32_t a, std::uint32_t b) const;
   /// "accelerator 5 (h100, node `left`, copy 2 of 4)".
   std::string place(std::uint32_t accelerator) const;
 
-  /// Links that hold for two accelerators, two nodes (all copies) or two regions, whichever way round.
+  /// A link between two by their numbers, a <= b. Sorted by these, and no two join the same.
   struct Pair {
     std::uint32_t a = 0;
     std::uint32_t b = 0;
     std::uint32_t link = 0;
   };
   std::vector<Pair> by_accelerators;
-  struct NamedPair {
-    std::string a;
-    std::string b;
-    std::uint32_t link = 0;
-  };
-  std::vector<NamedPair> by_nodes;
-  std::vector<NamedPair> by_regions;
+  /// By Node::group and by Node::area: all nodes of a name, all of a region.
+  std::vector<Pair> by_nodes;
+  std::vector<Pair> by_regions;
 };
 
 /// Errors: none, with diagnostics: no TOML; a key that no table has, or one that is needed; a quantity without its unit,
-/// below 0, 0 where there must be some, or absurd; a link to an accelerator, node, region or link that is not there;
-/// no node, or too many accelerators.
+/// below 0, 0 where there must be some, or absurd; a link to an accelerator, node, region or link that is not there, or two
+/// that join the same; no node, or too many accelerators.
 std::optional<Cluster> read_cluster(const Sources& sources, SourceId source, Diagnostics& sink);
 
 }  // namespace stave

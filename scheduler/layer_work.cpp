@@ -11,6 +11,15 @@ namespace {
 /// Bytes of a softmax's sum and maximum, and of logits: 32 bits.
 constexpr double kFloat32 = 4;
 
+/// What a window leaves of `tokens.seen`: a token sees no more than that many. A causal one behind p others sees p, until
+/// p has the size of the window.
+double seen_in(double window, bool causal, const Tokens& tokens) {
+  if (!causal) return std::min(tokens.seen, tokens.count * window);
+  const double end = tokens.before + tokens.count / tokens.sequences;
+  const double full = std::clamp(window, tokens.before, end);
+  return tokens.sequences * ((full * full - tokens.before * tokens.before) / 2 + window * (end - full));
+}
+
 class Block {
  public:
   Block(const Model& model, const Layer& layer, const Tokens& tokens)
@@ -22,9 +31,7 @@ class Block {
         key_(static_cast<double>(layer.head_size)),
         value_(static_cast<double>(layer.value_size)),
         bytes_(kPrecisions[model.precision].bytes) {
-    // A window limits what each token sees.
-    seen_ = tokens.seen;
-    if (layer.window > 0) seen_ = std::min(seen_, tokens.count * static_cast<double>(layer.window));
+    seen_ = layer.window > 0 ? seen_in(static_cast<double>(layer.window), model.causal, tokens) : tokens.seen;
   }
 
   LayerWork all(Recomputation recomputation) {
@@ -225,7 +232,7 @@ Tokens microbatch_tokens(const Model& model) {
 }
 
 Tokens tokens_of(const Model& model, double sequences, double length, double before) {
-  return {sequences * length, sequences * length * (before + (model.causal ? length / 2 : length)), sequences};
+  return {sequences * length, sequences * length * (before + (model.causal ? length / 2 : length)), sequences, before};
 }
 
 LayerWork work_of(const Model& model, const Layer& layer, const Tokens& tokens) {

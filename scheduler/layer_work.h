@@ -13,6 +13,8 @@ struct Tokens {
   /// Sum over them of the tokens that attention looks at.
   double seen = 0;
   double sequences = 1;
+  /// Of each sequence, the tokens before these.
+  double before = 0;
 };
 
 /// A microbatch as the model has it.

@@ -21,6 +21,8 @@ class Places {
         taken_(count_, false) {
     std::vector<bool> apart(cluster_.size, false);
     for (const Cluster::Pair& pair : cluster_.by_accelerators) apart[pair.a] = apart[pair.b] = true;
+    std::vector<bool> named(cluster_.nodes.size(), false);
+    for (const Cluster::Pair& pair : cluster_.by_nodes) named[pair.a] = named[pair.b] = true;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::string, std::string>, std::size_t>
         known;
     for (std::uint32_t n = 0; n < cluster_.nodes.size(); ++n) {
@@ -32,10 +34,8 @@ class Places {
         alike_.push_back({n});
         continue;
       }
-      const bool named = std::any_of(cluster_.by_nodes.begin(), cluster_.by_nodes.end(),
-                                     [&](const auto& pair) { return pair.a == node.name || pair.b == node.name; });
       const auto [at, is_new] = known.insert(
-          {{node.accelerator, node.count, node.inside, node.network, node.region, named ? node.name : ""}, alike_.size()});
+          {{node.accelerator, node.count, node.inside, node.network, node.region, named[node.group] ? node.name : ""}, alike_.size()});
       if (is_new) alike_.emplace_back();
       alike_[at->second].push_back(n);
     }

@@ -26,7 +26,7 @@ class Reading {
     model_.span = root_.table().span;
     model_.name = root_.text("name").value_or("");
     root_.find("source");
-    model_.hidden = root_.whole("hidden", 1, kMostSize).value_or(1);
+    model_.hidden = root_.whole("hidden", 1, kMostSize).value_or(0);
     model_.sequence = root_.whole("sequence", 1, kMostSize).value_or(1);
     model_.microbatch = root_.whole("microbatch", 1, kMostSize).value_or(1);
     model_.causal = root_.truth("causal").value_or(false);
@@ -38,6 +38,8 @@ class Reading {
     part("optimizer", [&](TomlReader& reader) { optimizer(reader); });
     part("parallel", [&](TomlReader& reader) { parallel(reader); });
     for (const TomlValue* each : root_.tables("layer")) layers(*each);
+    // Layers with times of their own need none.
+    model_.hidden = std::max<std::uint64_t>(model_.hidden, 1);
     if (model_.layers.empty() && sink_.errors() == before)
       refuse(sink_, "toml-missing", root_.table().span, "a model needs layers", "", {"as `[[layer]]` with a `kind`"});
     const bool sizes = std::any_of(model_.layers.begin(), model_.layers.end(),
@@ -45,7 +47,7 @@ class Reading {
     if (sizes)
       for (const char* key : {"hidden", "sequence"}) root_.need(key);
     root_.refuse_others();
-    if (sink_.errors() == before) heads();
+    if (sink_.errors() == before) ranks();
     if (sink_.errors() == before) order();
     if (sink_.errors() == before) fits();
     if (sink_.errors() != before) return std::nullopt;
@@ -107,7 +109,9 @@ class Reading {
     into.sequence = reader.truth("sequence").value_or(false);
     into.ulysses = reader.whole("ulysses", 1, 4096).value_or(1);
     into.ring = reader.whole("ring", 1, 4096).value_or(1);
-    if (const TomlMember* const found = reader.find("ulysses")) ulysses_span_ = found->value.span;
+    for (const char* key : {"tensor", "ulysses"})
+      if (const TomlMember* const found = reader.find(key)) heads_span_ = found->value.span;
+    if (const TomlMember* const found = reader.find("expert")) expert_span_ = found->value.span;
     for (const TomlValue* each : reader.tables("degree")) degree(*each, into);
     into.expert = reader.whole("expert", 1, 4096).value_or(1);
     into.data = reader.whole("data", 1, 65536).value_or(1);
@@ -140,22 +144,26 @@ class Reading {
     into.degrees.push_back(row);
   }
 
-  /// Ulysses gives each rank whole heads, of those that its tensor rank has.
-  void heads() {
-    const auto check = [&](std::uint32_t ulysses, Span span) {
+  /// Tensor ranks have whole heads, and ulysses ranks whole ones of those; expert ranks have whole experts.
+  void ranks() {
+    const std::uint32_t tensor = model_.parallel.tensor;
+    const auto heads = [&](std::uint32_t ulysses, Span span) {
       for (const Layer& layer : model_.layers) {
-        if (layer.kind != LayerKind::Block || ulysses <= 1) continue;
-        const std::uint64_t ranks = std::uint64_t(ulysses) * model_.parallel.tensor;
-        if (layer.heads % ranks == 0) continue;
+        if (layer.kind != LayerKind::Block || layer.heads % (std::uint64_t(ulysses) * tensor) == 0) continue;
+        std::string what = fmt::format("{} tensor ranks", tensor);
+        if (ulysses > 1) what = fmt::format("{} ulysses ranks{}", ulysses, tensor > 1 ? " of " + what : "");
         return refuse(sink_, "toml-value", span,
-                      fmt::format("the {} heads of `{}` do not divide over {} ulysses ranks{}", layer.heads, layer.name,
-                                  ulysses,
-                                  model_.parallel.tensor > 1 ? fmt::format(" of {} tensor ranks", model_.parallel.tensor)
-                                                             : ""));
+                      fmt::format("the {} heads of `{}` do not divide over {}", layer.heads, layer.name, what));
       }
     };
-    check(model_.parallel.ulysses, ulysses_span_);
-    for (const Degree& each : model_.parallel.degrees) check(each.ulysses, each.span);
+    heads(model_.parallel.ulysses, heads_span_);
+    for (const Degree& each : model_.parallel.degrees)
+      if (each.ulysses > 1) heads(each.ulysses, each.span);
+    for (const Layer& layer : model_.layers)
+      if (layer.experts % model_.parallel.expert != 0)
+        return refuse(sink_, "toml-value", expert_span_,
+                      fmt::format("the {} experts of `{}` do not divide over {} ranks", layer.experts, layer.name,
+                                  model_.parallel.expert));
   }
 
   void layers(const TomlValue& table) {
@@ -228,6 +236,8 @@ class Reading {
       if (layer.active > layer.experts)
         refuse(sink_, "toml-value", reader.find("active")->value.span,
                fmt::format("a token takes {} of {} experts", layer.active, layer.experts));
+      if (const TomlMember* const ffn = reader.find("ffn"))
+        refuse(sink_, "toml-value", ffn->span, "a layer has `ffn` or `experts`, not both");
     } else if (layer.ffn == 0 && reader.find("ffn") == nullptr) {
       reader.need("ffn");
     }
@@ -257,6 +267,7 @@ class Reading {
       refuse(sink_, "toml-value", reader.find("kv_heads")->value.span,
              fmt::format("{} heads do not share {} heads of keys and values", layer.heads, layer.kv_heads));
     if (layer.head_size == 0) {
+      // If there is none, or a wrong one, that is said.
       if (model_.hidden % layer.heads != 0)
         refuse(sink_, "toml-value", reader.find("heads")->value.span,
                fmt::format("the hidden size {} does not divide over {} heads; `head_size` says it otherwise", model_.hidden,
@@ -305,7 +316,9 @@ class Reading {
   Diagnostics& sink_;
   Model model_;
   bool has_message_ = false;
-  Span ulysses_span_;
+  /// Of what shares heads, and experts.
+  Span heads_span_;
+  Span expert_span_;
 };
 
 bool is_front(const Layer& layer) {

@@ -138,6 +138,24 @@ TEST_CASE("slices of a sequence do together what the whole does, if each sees wh
   CHECK(first.seen + second.seen == whole.seen);
 }
 
+TEST_CASE("a window: tokens see what is before them until it is full") {
+  const Model model = model_of(plain("causal = true"));
+  Layer layer = model.layers[0];
+  layer.window = 3;
+  const auto seen = [&](double length, double before) {
+    return work_of(model, layer, tokens_of(model, 1, length, before)).core_flops / (4 * kH);
+  };
+  // 0.5 + 1.5 + 2.5 + 5 * 3.
+  CHECK(seen(8, 0) == 19.5);
+  CHECK(seen(2, 0) + seen(3, 2) + seen(3, 5) == 19.5);
+  CHECK(seen(3, 0) == 4.5);
+  layer.window = 512;
+  CHECK(seen(512, 0) == 512.0 * 512 / 2);
+  const Model both_sides = model_of(plain(""));
+  layer.window = 3;
+  CHECK(work_of(both_sides, layer).core_flops / (4 * kH) == 3.0 * 512);
+}
+
 TEST_CASE("times on a machine by hand") {
   const Cluster cluster = cluster_of(
       "[device.d]\npeak = { fp16 = '1 TFLOP/s' }\nmemory = '1 GB'\nmemory_bandwidth = '1 PB/s'\nefficiency = 0.5\n"
@@ -207,7 +225,7 @@ TEST_CASE("efficiency lies on the line between two points over the logarithm") {
   CHECK(device.efficiency_of(1e9) == 0.6);
 }
 
-TEST_CASE("links: by pair before region before node") {
+TEST_CASE("links: by pair before node before region before network") {
   const std::string device =
       "[device.d]\npeak = { bf16 = '1 TFLOP/s' }\nmemory = '1 GB'\nmemory_bandwidth = '1 TB/s'\n";
   const std::string link = "latency = '1 us'\nbandwidth = '1 GB/s'\n";
@@ -215,8 +233,11 @@ TEST_CASE("links: by pair before region before node") {
       device + "[link.in]\n" + link + "[link.net]\n" + link + "[link.wan]\n" + link + "[link.wire]\n" + link +
       "[[node]]\nregion = 'a'\ndevice = 'd'\ncount = 2\ncopies = 2\ninside = 'in'\nnetwork = 'net'\n"
       "[[node]]\nregion = 'b'\ndevice = 'd'\ncount = 2\nnetwork = 'net'\n"
-      "[[between]]\nregions = ['b', 'a']\nlink = 'wan'\n[[between]]\ndevices = [5, 0]\nlink = 'wire'\n");
-  CHECK(cluster.size == 6);
+      "[[node]]\nregion = 'c'\nname = 'twin'\ndevice = 'd'\ncopies = 2\nnetwork = 'net'\n"
+      "[[node]]\nregion = 'c'\nname = 'odd'\ndevice = 'd'\n"
+      "[[between]]\nregions = ['b', 'a']\nlink = 'wan'\n[[between]]\ndevices = [5, 0]\nlink = 'wire'\n"
+      "[[between]]\nnodes = ['twin', 'twin']\nlink = 'in'\n[[between]]\nregions = ['c', 'c']\nlink = 'wan'\n");
+  CHECK(cluster.size == 9);
   const auto name = [&](std::uint32_t a, std::uint32_t b) {
     const std::uint32_t found = cluster.link(a, b);
     return found == Cluster::kNone ? std::string() : cluster.links[found].name;
@@ -226,6 +247,10 @@ TEST_CASE("links: by pair before region before node") {
   CHECK(name(1, 4) == "wan");
   CHECK(name(0, 5) == "wire");
   CHECK(name(4, 5).empty());
+  CHECK(name(7, 6) == "in");
+  // Within a region too its link comes before the network.
+  CHECK(name(6, 8) == "wan");
+  CHECK(name(5, 6).empty());
 }
 
 TEST_CASE("layers of a split: the front with the first stage, the end with the last") {
