@@ -46,6 +46,7 @@ class Partitioning {
     }
     if (options.model.empty() || options.cluster.empty())
       return fail("a split needs --model and --cluster: what is shared out, and what a layer takes");
+    if (!options.costs.empty()) return fail("a split is priced by what its layers take, and --costs says what whole stages take");
     if (options.map == kBestMap) return fail(no_best_map("partition").message);
     const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(options, false);
     if (!schedules) return fail(schedules.failure().message);
