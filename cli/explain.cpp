@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -57,6 +58,22 @@ std::string repair_of(const GoldenFile& golden) {
   return result;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+  return text;
+}
+
+/// The file that a line of a script writes, `printf 'TEXT' > %t/NAME`, as it is shown; empty if it is another line.
+std::string file_written(const std::string& line) {
+  constexpr std::string_view kBegin = "printf '";
+  constexpr std::string_view kEnd = "' > %t/";
+  const std::size_t end = line.find(kEnd);
+  if (!line.starts_with(kBegin) || end == std::string::npos) return "";
+  const std::string text = replaced(line.substr(kBegin.size(), end - kBegin.size()), "\\n", "\n");
+  return fmt::format("\n{}:\n\n{}", line.substr(end + kEnd.size()), indented(text, true));
+}
+
 std::string page(const Kind& kind) {
   std::string result = fmt::format("{}: {}.\n", kind.name, kind.meaning);
   for (const Example& example : examples()) {
@@ -68,13 +85,13 @@ std::string page(const Kind& kind) {
     body.erase(body.find_last_not_of('\n') + 1);
     if (!body.empty()) result += fmt::format("\n{}:\n\n{}", example.name, indented(body + "\n", true));
     std::string script;
-    for (std::string line : golden.run) {
-      for (std::size_t at = line.find("%s"); at != std::string::npos; at = line.find("%s"))
-        line.replace(at, 2, example.name);
-      script += line + "\n";
+    for (const std::string& line : golden.run) {
+      const std::string file = file_written(line);
+      result += file;
+      if (file.empty()) script += "$ " + replaced(replaced(line, "%s", example.name), "%t/", "") + "\n";
     }
-    result += fmt::format("\nWhat is said:\n\n    $ {}", indented(script, false).substr(4));
-    result += "\n" + indented(golden.out + golden.err, false);
+    result += fmt::format("\nWhat is said:\n\n{}\n", indented(script, false));
+    result += indented(replaced(golden.out + golden.err, "%t/", ""), false);
     if (!golden.repairs.empty()) result += fmt::format("\nThe repair:\n\n{}", repair_of(golden));
   }
   return result;
