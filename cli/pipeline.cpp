@@ -243,6 +243,12 @@ std::vector<std::string> files_of(const ScheduleOptions& options) {
   const Result<std::vector<ScheduleArgument>> schedules = schedule_arguments(options, true);
   if (!schedules) return result;
   for (const ScheduleArgument& each : schedules.value()) result.push_back(each.file);
+  const auto add = [&](const std::string& word, LibraryPart part) {
+    if (const Result<std::string> file = find_in_library(word, part); file.ok() && !word.empty()) result.push_back(file.value());
+  };
+  add(options.cluster, LibraryPart::Clusters);
+  add(options.model, LibraryPart::Models);
+  if (!options.costs.empty()) result.push_back(options.costs);
   return result;
 }
 
