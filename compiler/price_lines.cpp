@@ -412,7 +412,7 @@ std::optional<Rational> pair_price(const CostSet& costs, std::uint32_t op, std::
 
 void Letters::not_one_number(const std::string& name, Span span) {
   evaluator_.fail("not-one-number", span, fmt::format("the cost of `{}` is not one number here", name),
-                  "name its indices");
+                  name == "message" ? "say between which devices, and which message: `activation(0, 1)`" : "name its indices");
 }
 
 void Letters::no_cost(const std::string& name, Span span) {
