@@ -125,6 +125,8 @@ Result<Loaded> load(const std::string& file, const ScheduleOptions& options) {
   result.launch = launch.value();
   if (result.rules.buffered_bytes && options.cluster.empty())
     return Failure{"--buffered comes with --cluster and --model: without, a message has no bytes"};
+  if (!options.contention.links.empty() && options.cluster.empty())
+    return Failure{"--links comes with --cluster and --model: without, no link is shared"};
   result.is_csv = looks_like_csv(file, result.sources[result.source].text);
   result.compiled = result.is_csv ? compile_csv(result.sources, result.source, result.sink)
                                   : compile(result.sources, result.source, result.sink);
