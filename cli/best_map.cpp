@@ -64,6 +64,51 @@ std::optional<Priced> price_on(const Mapping& map, const Loaded& loaded, const s
   return Priced{static_cast<double>(report.makespan) / static_cast<double>(report.ticks_per_unit), built.contends};
 }
 
+/// Which devices of a node share a link makes no difference where messages contend for nothing. With it: moves a device to
+/// another place of its node, or swaps it with the one there, as long as that helps.
+class Regrouping {
+ public:
+  Regrouping(const Loaded& loaded, const std::vector<Argument>& arguments) : loaded_(loaded), arguments_(arguments) {}
+
+  void improve(Mapping& map, Priced& best) {
+    for (std::size_t d = 0; d < map.size(); ++d)
+      for (const std::uint32_t place : beside(map[d])) {
+        if (tries_ == kMostTries) return;
+        Mapping other = map;
+        if (const auto taken = std::ranges::find(other, place); taken != other.end()) *taken = map[d];
+        other[d] = place;
+        ++tries_;
+        const std::optional<Priced> priced = price_on(other, loaded_, arguments_);
+        if (!priced || priced->makespan >= best.makespan) continue;
+        best = *priced;
+        map = std::move(other);
+        return improve(map, best);
+      }
+  }
+  std::size_t tries() const { return tries_; }
+
+ private:
+  static constexpr std::size_t kMostTries = 256;
+
+  /// The other places of its node, if links are shared by fewer than all of its accelerators.
+  std::vector<std::uint32_t> beside(std::uint32_t place) const {
+    const Cluster& cluster = loaded_.machine->cluster();
+    const std::uint32_t width = loaded_.machine->model().parallel.width();
+    const Node& node = cluster.nodes[cluster.node_of(place * width)];
+    std::vector<std::uint32_t> result;
+    if (std::ranges::none_of(cluster.links,
+                             [&](const Link& link) { return link.shared_by > 1 && link.shared_by < node.count; }))
+      return result;
+    for (std::uint32_t other = (node.first + width - 1) / width; (other + 1) * width <= node.first + node.count; ++other)
+      if (other != place) result.push_back(other);
+    return result;
+  }
+
+  const Loaded& loaded_;
+  const std::vector<Argument>& arguments_;
+  std::size_t tries_ = 0;
+};
+
 }  // namespace
 
 Failure no_best_map(const char* command) {
@@ -95,6 +140,7 @@ Result<std::string> place_best(Loaded& loaded, const std::vector<Argument>& argu
   // It was asked for as if messages contended for nothing.
   std::optional<Priced> best = price_on(*result.best, loaded, arguments);
   const bool contends = best && best->contends;
+  Regrouping regrouping(loaded, arguments);
   if (contends) {
     for (const auto& [without, map] : shortest.all()) {
       std::optional<Priced> other = price_on(map, loaded, arguments);
@@ -102,6 +148,7 @@ Result<std::string> place_best(Loaded& loaded, const std::vector<Argument>& argu
       best = other;
       result.best = map;
     }
+    regrouping.improve(*result.best, *best);
     result.makespan = best->makespan;
     if (result.in_order) {
       Mapping in_order(bare.schedule->devices);
@@ -120,6 +167,7 @@ Result<std::string> place_best(Loaded& loaded, const std::vector<Argument>& argu
   else
     found += result.exact ? fmt::format("all {} that can differ", result.tried)
                           : fmt::format("{} tried by a local search", result.tried);
+  if (regrouping.tries() > 0) found += fmt::format(", and {} with other places of a node", regrouping.tries());
   if (result.tried > 1) found += result.in_order ? fmt::format("; in order {} us", number_text(*result.in_order)) : "; in order it cannot run";
   loaded.machine = std::make_shared<ModelPrices>(machine.on(*result.best));
   loaded.prices = loaded.machine;

@@ -48,13 +48,17 @@ class Places {
   void take(std::uint32_t place) { set(place, true); }
   void give_back(std::uint32_t place) { set(place, false); }
 
-  /// The same with the places of a node that are alike in the order of the devices, the first ones of the node.
+  /// The same with the places of a node that are alike in the order of the devices: the first ones of the node, or, where
+  /// fewer than all share a link, one of each that share before a second.
   Mapping tidy(Mapping mapping) const {
-    std::map<std::uint32_t, std::uint32_t> next;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> left;
     for (std::uint32_t& place : mapping) {
       const std::uint32_t node = node_of(place);
       if (!even_[node]) continue;
-      place = cluster_.nodes[node].first / width_ + next[node]++;
+      std::vector<std::uint32_t>& places = left[node];
+      if (places.empty()) places = spread(cluster_.nodes[node]);
+      place = places.back();
+      places.pop_back();
     }
     return mapping;
   }
@@ -72,6 +76,21 @@ class Places {
   }
 
  private:
+  /// The places of an even node, the last ones to be taken first.
+  std::vector<std::uint32_t> spread(const Node& node) const {
+    std::uint32_t share = node.count;
+    for (const Link& link : cluster_.links)
+      if (link.shared_by > 1) share = std::min(share, link.shared_by);
+    share = std::max(1u, share / width_);
+    const std::uint32_t first = node.first / width_;
+    const std::uint32_t end = first + node.count / width_;
+    std::vector<std::uint32_t> result;
+    for (std::uint32_t i = 0; i < share; ++i)
+      for (std::uint32_t place = first + i; place < end; place += share) result.push_back(place);
+    std::reverse(result.begin(), result.end());
+    return result;
+  }
+
   void set(std::uint32_t place, bool taken) {
     taken_[place] = taken;
     const std::uint32_t node = node_of(place);
@@ -112,13 +131,13 @@ class Search {
     Mapping begun;
     if (collect(begun)) {
       for (const Mapping& each : all_)
-        if (each != in_order) price(each);
+        if (each != in_order) price(places_.tidy(each));
       result_.exact = problem_.copies == 1;
     } else {
       climb(in_order, result_.in_order);
       for (const bool fastest : {true, false}) {
         const Mapping begin = by_speed(fastest);
-        climb(begin, price(begin));
+        climb(begin, price(places_.tidy(begin)));
       }
     }
     if (result_.best) result_.best = places_.tidy(*result_.best);
@@ -163,7 +182,7 @@ class Search {
   /// Whether a step was found that helps.
   bool step(Mapping& mapping, std::optional<double>& makespan) {
     const auto helps = [&] {
-      const std::optional<double> found = price(mapping);
+      const std::optional<double> found = price(places_.tidy(mapping));
       if (!found || (makespan && *found >= *makespan)) return false;
       makespan = found;
       return true;

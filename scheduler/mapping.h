@@ -39,7 +39,8 @@ struct MappingResult {
 };
 
 /// Places of one node are alike, and so are nodes with the same devices and links while none of theirs is taken; but not
-/// accelerators that a link of their own joins, nor places across nodes. Mappings that differ by alike places are one.
+/// accelerators that a link of their own joins, nor places across nodes. Mappings that differ by alike places are one: with
+/// the first places of a node, or, where fewer than all of a node share a link, with devices on as many such as there are.
 ///
 /// If there are no more than `most_tries`, all are tried. Otherwise a local search: from places in order, from the nodes
 /// with the fastest devices first and from those with the slowest first, it moves one device to a free place or swaps two

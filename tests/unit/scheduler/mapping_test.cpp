@@ -107,6 +107,21 @@ TEST_CASE("places that are alike are tried once") {
   CHECK(found.exact);
 }
 
+TEST_CASE("devices of a node are spread over the links that fewer than all of it share") {
+  const std::string nodes =
+      "[[node]]\ndevice = 'new'\ncount = 4\ncopies = 2\ninside = 'net'\nnetwork = 'card'\n"
+      "[link.card]\nlatency = '1 us'\nbandwidth = '1 GB/s'\nshared_by = 2\n";
+  const Cluster cluster = cluster_of(nodes);
+  const auto find = [&](auto makespan) { return find_mapping({cluster, 4, 1, 1, makespan}); };
+  // Messages across nodes are the dearer ones.
+  const MappingResult found = find([&](const Mapping& map) -> std::optional<double> {
+    return (map[0] / 4 != map[1] / 4) + (map[2] / 4 != map[3] / 4) + 2 * (map[0] / 4 == map[2] / 4);
+  });
+  REQUIRE(found.best);
+  CHECK(*found.best == Mapping{0, 2, 4, 6});
+  CHECK(found.exact);
+}
+
 TEST_CASE("a local search stops, and is no longer than places in order") {
   const Cluster cluster = cluster_of(node("new", 4, 4) + node("old", 4, 4));
   for (std::uint32_t seed = 0; seed < 10; ++seed) {
