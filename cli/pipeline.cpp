@@ -52,6 +52,14 @@ void try_all_expects(Built& into, const Sources& sources) {
   }
 }
 
+void skip_all_expects(Built& into, const Loaded& loaded) {
+  if (into.schedule->expansion == nullptr) return;
+  into.expect_counts.skipped = static_cast<std::uint32_t>(into.schedule->expansion->code->expects.size());
+  if (into.expect_counts.skipped > 0)
+    into.notes.push_back(fmt::format("{}: each `expect` is skipped: closed forms know of nothing that messages contend for",
+                                     loaded.name()));
+}
+
 /// What is wrong with the command line's costs.
 Failure wrong_costs(const Sources& sources, const Diagnostics& wrong) {
   return Failure{"the costs of --cost cannot be used\n" + render_snippets(sources, wrong, {false, terminal_width()})};
@@ -200,8 +208,10 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
   if (loaded.machine != nullptr && into.report->peak_memory &&
       !loaded.machine->verify(*into.schedule, *into.program, *into.timeline, *into.report->peak_memory, into.sink))
     return Outcome::Rejected;
-  // Their closed forms know of nothing that messages contend for.
-  if (!into.contends) try_all_expects(into, loaded.sources);
+  if (into.contends)
+    skip_all_expects(into, loaded);
+  else
+    try_all_expects(into, loaded.sources);
   return Outcome::Done;
 }
 
