@@ -13,6 +13,7 @@ Walk::Walk(Execution& execution)
       lanes_(execution.program().table),
       edge_thread_(execution.program().edges.size(), kWithin),
       pending_(std::make_unique<std::atomic<std::uint32_t>[]>(execution.program().nodes())),
+      ended_(std::make_unique<std::atomic<bool>[]>(execution.program().nodes())),
       lane_thread_(lanes_.count(), kWithin) {
   const Program& program = execution.program();
   for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
@@ -55,26 +56,50 @@ DeviceId Walk::computes(std::uint32_t thread) const {
                                                                                        : DeviceId();
 }
 
+std::uint32_t Walk::other_of(NodeId n) const {
+  const Program& program = execution_.program();
+  const Plan& plan = execution_.plan();
+  if (program.is_message(n)) {
+    if (!execution_.is_remote(n)) return kNobody;
+    const Edge& edge = program.edges[program.message(n).edge.value];
+    return (execution_.is_here(edge.source) ? edge.target : edge.source).value;
+  }
+  if (plan.work[n.value] != Work::Reduce) return kNobody;
+  // The first replica has the gradients of all others and gives them the sum: they wait for it, and it for any of them.
+  const StageId stage(program.table.ops.stage(program.table.entries[n.value]));
+  const std::vector<DeviceId>& devices = plan.model.devices[stage];
+  if (!execution_.is_here(devices.front())) return devices.front().value;
+  return devices.size() == 2 && !execution_.is_here(devices.back()) ? devices.back().value : kNobody;
+}
+
 Position Walk::position(std::uint64_t what) const {
   const Program& program = execution_.program();
   const NodeId node(static_cast<std::uint32_t>(what));
-  const auto source_of = [&](NodeId n) { return program.edges[program.message(n).edge.value].source; };
-  if (program.is_message(node)) {
-    const Edge& edge = program.edges[program.message(node).edge.value];
-    const DeviceId other = execution_.is_here(edge.source) ? edge.target : edge.source;
-    return {(execution_.is_here(edge.source) ? "sends the " : "receives the ") + execution_.text(node), other.value};
+  const auto is_sent = [&](NodeId n) {
+    return execution_.is_here(program.edges[program.message(n).edge.value].source);
+  };
+  const auto is_under_way = [&](NodeId n) { return pending_[n.value].load(std::memory_order_relaxed) == 0; };
+  if (program.is_message(node))
+    return {(is_sent(node) ? "sends the " : "receives the ") + execution_.text(node), other_of(node)};
+  if (is_under_way(node)) return {execution_.text(node), other_of(node)};
+  Position result("waits before " + execution_.text(node));
+  for (std::uint32_t n = 0; n < program.nodes() && result.waits_for == kNobody; ++n) {
+    const NodeId before(n);
+    if (!execution_.takes_part(before) || ended_[n].load(std::memory_order_relaxed)) continue;
+    const auto& followers = execution_.plan().followers[n];
+    if (std::find(followers.begin(), followers.end(), node) == followers.end()) continue;
+    // What waits here itself does not wait for others; but a receive may well, whose slot is not free yet.
+    if (is_under_way(before) || (program.is_message(before) && !is_sent(before))) result.waits_for = other_of(before);
   }
-  if (pending_[node.value].load(std::memory_order_relaxed) == 0) return {execution_.text(node)};
-  for (NodeId before : program.waits[node.value])
-    if (program.is_message(before) && execution_.is_remote(before) && !execution_.is_here(source_of(before)))
-      return {"waits before " + execution_.text(node), source_of(before).value};
-  return {"waits before " + execution_.text(node)};
+  return result;
 }
 
 void Walk::begin_step(Ticks predicted_ns) {
   predicted_ns_ = predicted_ns;
-  for (std::uint32_t n = 0; n < execution_.program().nodes(); ++n)
+  for (std::uint32_t n = 0; n < execution_.program().nodes(); ++n) {
     pending_[n].store(first_pending_[n], std::memory_order_relaxed);
+    ended_[n].store(false, std::memory_order_relaxed);
+  }
 }
 
 void Walk::wake() {
@@ -115,6 +140,7 @@ bool Walk::release_followers(Team& team, NodeId ended, std::vector<NodeId>& read
   const Program& program = execution_.program();
   const Plan& plan = execution_.plan();
   ready.clear();
+  ended_[ended.value].store(true, std::memory_order_relaxed);
   for (NodeId follower : plan.followers[ended.value]) release(follower, ready);
   while (!ready.empty()) {
     const NodeId n = ready.back();
@@ -124,6 +150,7 @@ bool Walk::release_followers(Team& team, NodeId ended, std::vector<NodeId>& read
     Ticks start = execution_.latest_end(n);
     if (previous.valid()) start = std::max(start, execution_.start(program.node(previous)));
     if (!execution_.carry(team, n, start)) return false;
+    ended_[n.value].store(true, std::memory_order_relaxed);
     const MessageId next = plan.next[message.value];
     if (next.valid()) release(program.node(next), ready);
     for (NodeId follower : plan.followers[n.value]) release(follower, ready);

@@ -24,7 +24,8 @@ class Walk {
   /// The device whose computing is the work of a thread; not valid of streams and edges.
   DeviceId computes(std::uint32_t thread) const;
 
-  /// What a thread is at, node `what`, in words, and the rank that it waits for there. From any thread.
+  /// What a thread is at, node `what`, in words, and the rank that it waits for there: the other end of a message, or one
+  /// that a reduction is with, where this is the only one it can be. From any thread. Cost: O(waits of the program).
   Position position(std::uint64_t what) const;
   /// Is told what each thread comes to.
   void watch_with(Watchdog* watchdog) { watchdog_ = watchdog; }
@@ -43,6 +44,8 @@ class Walk {
   };
 
   void find_pending();
+  // The rank without which a node under way here does not end; kNobody if it is several or none.
+  std::uint32_t other_of(NodeId n) const;
   bool run_lane(Team& team, std::uint32_t thread);
   bool run_edge(Team& team, std::uint32_t thread);
   Mailbox& mailbox_of(NodeId n);
@@ -63,6 +66,8 @@ class Walk {
   // By node: how many ends here it waits for at the start of a step, and now.
   std::vector<std::uint32_t> first_pending_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> pending_;
+  // By node: whether it has ended in this step.
+  std::unique_ptr<std::atomic<bool>[]> ended_;
   // By thread.
   std::vector<Mailbox> mailboxes_;
   std::vector<std::uint32_t> lane_thread_;
