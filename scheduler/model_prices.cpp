@@ -345,14 +345,12 @@ class Pricing {
 
   LocalParameters parameters(std::uint32_t stage) const {
     LocalParameters result;
-    bool embedding = false;
     for (std::uint32_t i = layers_[stage].first; i < layers_[stage].end; ++i) {
       const LocalParameters one = local_parameters(model_, work_of(model_, model_.layers[i]));
       result.dense += one.dense;
       result.experts += one.experts;
-      embedding = embedding || model_.layers[i].kind == LayerKind::Embedding;
       // The table is there already.
-      if (embedding && model_.layers[i].tied)
+      if (model_.layers[i].tied && model_.layers[layers_[stage].first].kind == LayerKind::Embedding)
         result.dense -= double(model_.layers[i].vocabulary) * double(model_.hidden) / model_.parallel.tensor;
     }
     return result;
