@@ -31,7 +31,7 @@ double gap_of(const Report& report, const LowerBound& bound) {
 constexpr std::size_t kMostLines = 64;
 
 /// The sizes of a model are bytes.
-std::string memory_text(const Built& built, Rational size) {
+std::string exact_text(const Built& built, Rational size) {
   return built.schedule->costs.state.empty() ? size_text(size) : bytes_text(size.to_double());
 }
 
@@ -147,7 +147,7 @@ std::string report_text(const Built& built) {
                     time(report.makespan - device.busy)});
     for (IdleCause cause : causes) rows.back().push_back(time(device.idle[static_cast<std::size_t>(cause)]));
     rows.back().push_back(std::to_string(device.peak_activations));
-    if (report.peak_memory) rows.back().push_back(memory_text(built, (*report.peak_memory)[DeviceId(d)].size));
+    if (report.peak_memory) rows.back().push_back(exact_text(built, (*report.peak_memory)[DeviceId(d)].size));
   }
   result += "\n" + aligned(rows);
   if (report.devices.size() > kMostLines)

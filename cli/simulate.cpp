@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/critical.h"
 #include "cli/measure/timeline_file.h"
+#include "cli/memory.h"
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/trials.h"
@@ -21,6 +22,7 @@ struct SimulateArguments {
   std::vector<std::string> what_if;
   TrialOptions trials;
   bool slack = false;
+  bool memory = false;
   std::string timeline;
   bool json = false;
 };
@@ -40,6 +42,8 @@ Exit simulate_one(const SimulateArguments& arguments) {
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
   if (arguments.slack && one.built.contends)
     return fail("--slack: by how much an op could start later is not known where messages contend");
+  if (arguments.memory && !one.built.report->peak_memory)
+    return fail("--memory: the sizes of memory have no common denominator that fits");
   std::vector<WhatIf> changes;
   if (!arguments.what_if.empty()) {
     const Result<std::vector<Argument>> parameters = arguments_of(arguments.schedule);
@@ -66,11 +70,13 @@ Exit simulate_one(const SimulateArguments& arguments) {
     if (!changes.empty()) json["what_if"] = what_if_json(one.built, changes);
     if (!trials.value().empty()) json["trials"] = trials_json(one.built, arguments.trials, trials.value());
     if (arguments.slack) add_slack(json, one.built);
+    if (arguments.memory) add_memory(json, one.built);
     text = json.dump(2) + "\n";
   } else {
     text = title_of(*one.built.schedule) + "\n\n" + report_text(one.built);
     if (!changes.empty()) text += what_if_text(one.built, changes);
     if (!trials.value().empty()) text += trials_text(one.built, arguments.trials, trials.value());
+    if (arguments.memory) text += memory_text(one.built);
     if (arguments.slack) text += slack_text(one.built);
   }
   const Result<void> printed = print(text);
@@ -92,6 +98,7 @@ CLI::App* add_simulate(CLI::App& app, Exit& exit) {
       ->allow_extra_args(false);
   arguments->trials.add_to(*command);
   command->add_flag("--slack", arguments->slack, "start, end and slack of every op");
+  command->add_flag("--memory", arguments->memory, "what each device holds at its peak, and over time");
   command->add_option("--timeline", arguments->timeline, "a file to write: start and end of every op and message, as\n"
                       "JSON, for `stave diff`")
       ->type_name("FILE");

@@ -109,6 +109,8 @@ struct CostSet {
   /// What a replica of each stage holds beside them, whatever the versions: gradients and the optimizer's state. Empty if
   /// nothing.
   std::vector<Rational> state;
+  /// Of the largest message of each payload, where it lies in a slot; empty where nothing says.
+  std::vector<Rational> message_sizes;
   /// Operations of a model in each op, without those of recomputation and before freezing; empty where nothing says.
   IdVector<KindId, IndexedValues> flops;
   /// The peak rate of each device, in operations a second, for as many microbatches as it runs at a time; empty likewise.

@@ -2,22 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
+#include "scheduler/alive.h"
 #include "scheduler/model_prices.h"
 #include "scheduler/toml.h"
 
 namespace stave {
 
 namespace {
-
-/// What one stage keeps alive on a device.
-struct Alive {
-  double bytes = 0;
-  /// By microbatch.
-  std::map<std::uint32_t, double> microbatches;
-};
 
 /// "microbatches 0 to 3, 5".
 std::string list_text(const std::vector<std::uint32_t>& numbers) {
@@ -32,48 +25,21 @@ std::string list_text(const std::vector<std::uint32_t>& numbers) {
   return fmt::format("microbatch{} {}", numbers.size() == 1 ? "" : "es", result);
 }
 
-double size_of(const IdVector<KindId, IndexedValues>& sizes, const OpSet& ops, OpId op) {
-  const IndexedValues& of = sizes[ops.kind_of(op)];
-  return of.given() ? of[ops.name(op)].to_double() : 0;
-}
-
-/// What is alive on device d when the op at the peak starts, in words.
-std::string alive_text(const Schedule& schedule, const Program& program, const Timeline& timeline, std::uint32_t d,
-                       const PeakMemory& peak) {
-  const Table& table = program.table;
-  const CostSet& costs = schedule.costs;
-  double weights = 0;
-  double state = 0;
-  std::vector<bool> has(schedule.stages, false);
-  std::map<std::uint32_t, Alive> alive;
-  double rest = peak.size.to_double();
-  const Ticks now = peak.position == OpId::kNone ? 0 : timeline.start[peak.position];
-  for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
-    const OpId op = table.entries[position];
-    const std::uint32_t stage = table.ops.stage(op);
-    if (stage >= schedule.stages) continue;
-    if (!has[stage]) {
-      has[stage] = true;
-      weights += costs.weights[stage].to_double();
-      state += costs.state.empty() ? 0 : costs.state[stage].to_double();
-    }
-    if (peak.position == OpId::kNone || timeline.start[position] > now) continue;
-    const bool ended = position != peak.position && timeline.end[position] <= now;
-    const double size = size_of(costs.memory_taken, table.ops, op) - (ended ? size_of(costs.memory_given, table.ops, op) : 0);
-    alive[stage].bytes += size;
-    alive[stage].microbatches[table.ops.microbatch(op)] += size;
-  }
-  rest -= weights + state;
-  std::string result = fmt::format("weights {}, gradients and optimizer {}", bytes_text(weights), bytes_text(state));
-  for (const auto& [stage, each] : alive) {
+std::string alive_text(const Alive& alive, const Schedule& schedule) {
+  std::string result =
+      fmt::format("weights {}, gradients and optimizer {}", bytes_text(alive.weights), bytes_text(alive.state));
+  for (const auto& [stage, microbatches] : alive.activations) {
     std::vector<std::uint32_t> held;
-    for (const auto& [m, size] : each.microbatches)
+    for (const auto& [m, size] : microbatches)
       if (size > 0.5) held.push_back(m);
     if (held.empty()) continue;
-    rest -= each.bytes;
-    result += fmt::format(", activations of stage {} {} ({})", stage, bytes_text(each.bytes), list_text(held));
+    result += fmt::format(", activations of stage {} {} ({})", stage, bytes_text(alive.activations_of(stage)),
+                          list_text(held));
   }
-  if (rest > 0.5) result += fmt::format(", other versions of weights {}", bytes_text(rest));
+  for (const Alive::Slots& each : alive.slots)
+    result += fmt::format(", slots of messages ({}) {}, {} each", schedule.payloads[each.payload],
+                          bytes_text(each.count * each.size), bytes_text(each.size));
+  if (alive.versions > 0.5) result += fmt::format(", other versions of weights {}", bytes_text(alive.versions));
   return result;
 }
 
@@ -125,7 +91,7 @@ bool ModelPrices::verify_memory(const Schedule& schedule, const Program& program
                   peak.position == OpId::kNone
                       ? std::string("all the time")
                       : fmt::format("when `{}` starts", program.table.ops.text(program.table.entries[peak.position])),
-                  alive_text(schedule, program, timeline, worst, peak))};
+                  alive_text(alive_at(peak, DeviceId(worst), schedule, program, timeline), schedule))};
   if (beyond > 1)
     notes.push_back(fmt::format("{} more device{} must hold more than {} memory", beyond - 1, beyond == 2 ? "" : "s",
                                 beyond == 2 ? "its" : "their"));

@@ -159,49 +159,48 @@ std::nullopt_t refuse(const Schedule& schedule, Diagnostics* sink, std::string m
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Program& program,
-                                                          const Timeline& timeline, Diagnostics* sink) {
-  const Table& table = program.table;
-  const CostSet& costs = schedule.costs;
-  Scale scale;
-  for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
-    for (const IndexedValues& kind : *kinds)
-      for (Rational value : kind.values) scale.add(value);
-  for (const auto* sizes : {&costs.weights, &costs.state})
-    for (Rational value : *sizes) scale.add(value);
-  if (!scale.fits())
-    return refuse(schedule, sink, "the sizes of memory have no common denominator that fits into 64 bits");
-  std::vector<KindSizes> taken;
-  std::vector<KindSizes> given;
-  const IndexedValues none;
-  for (std::uint32_t k = 0; k < table.ops.kinds().size(); ++k) {
-    taken.emplace_back(k < costs.memory_taken.size() ? costs.memory_taken[KindId(k)] : none, scale);
-    given.emplace_back(k < costs.memory_given.size() ? costs.memory_given[KindId(k)] : none, scale);
+/// What each device holds, as changes in time.
+class Held {
+ public:
+  Held(const Schedule& schedule, const Program& program, const Timeline& timeline)
+      : program_(program), timeline_(timeline), lanes_(program.table) {
+    const CostSet& costs = schedule.costs;
+    for (const auto* kinds : {&costs.memory_taken, &costs.memory_given})
+      for (const IndexedValues& kind : *kinds)
+        for (Rational value : kind.values) scale_.add(value);
+    for (const auto* sizes : {&costs.weights, &costs.state, &costs.message_sizes})
+      for (Rational value : *sizes) scale_.add(value);
+    if (!scale_.fits()) return;
+    const IndexedValues none;
+    for (std::uint32_t k = 0; k < program.table.ops.kinds().size(); ++k) {
+      taken_.emplace_back(k < costs.memory_taken.size() ? costs.memory_taken[KindId(k)] : none, scale_);
+      given_.emplace_back(k < costs.memory_given.size() ? costs.memory_given[KindId(k)] : none, scale_);
+    }
+    for (Rational size : costs.message_sizes) message_sizes_.push_back(scale_(size));
+    weights_.emplace(schedule, program, scale_);
   }
 
-  const WeightSizes weights(schedule, program, scale);
-  const Lanes lanes(table);
-  IdVector<DeviceId, PeakMemory> result;
-  for (std::uint32_t d = 0; d < table.devices(); ++d) {
+  bool fits() const { return scale_.fits(); }
+  std::optional<Rational> size(Int128 held) const { return Rational::make(held, scale_.parts()); }
+
+  /// Calls `visit(held, change)` for what device d holds at first, with none, and after each change, in the order of time.
+  template <class Visit>
+  void of_device(std::uint32_t d, Visit&& visit) const {
+    const Table& table = program_.table;
     std::vector<Change> changes;
-    Int128 held = weights.of_device(d, changes);
-    Int128 peak = held;
-    PeakMemory mine;
+    Int128 held = weights_->of_device(d, changes) + slots_of(d);
+    visit(held, static_cast<const Change*>(nullptr));
     const auto change = [&](const Change& each) {
       held += each.size;
-      if (held <= peak) return;
-      peak = held;
-      mine.position = each.position;
+      visit(held, &each);
     };
     // One op after the other: nothing need be sorted, and of millions nothing kept.
-    const bool in_order = lanes.plain() && table.blocks.size() == 0 && changes.empty();
+    const bool in_order = lanes_.plain() && table.blocks.size() == 0 && changes.empty();
     for (std::uint32_t position = table.first[d]; position < table.first[d + 1]; ++position) {
       const OpId op = table.entries[position];
       const std::uint32_t kind = table.ops.kind_of(op).value;
-      const Change start{position, false, taken[kind].of(table.ops, op)};
-      const Change end{position, true, -given[kind].of(table.ops, op)};
+      const Change start{position, false, taken_[kind].of(table.ops, op)};
+      const Change end{position, true, -given_[kind].of(table.ops, op)};
       if (in_order) {
         change(start);
         change(end);
@@ -210,14 +209,68 @@ std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedu
       changes.push_back(start);
       changes.push_back(end);
     }
-    sort(changes, timeline);
+    sort(changes, timeline_);
     for (const Change& each : changes) change(each);
-    const std::optional<Rational> size = Rational::make(peak, scale.parts());
+  }
+
+ private:
+  /// The slots of messages are there all the time.
+  Int128 slots_of(std::uint32_t d) const {
+    Int128 result = 0;
+    const std::vector<std::uint32_t>& slots = program_.slots[DeviceId(d)].by_payload;
+    for (std::size_t p = 0; p < std::min(slots.size(), message_sizes_.size()); ++p) result += slots[p] * message_sizes_[p];
+    return result;
+  }
+
+  const Program& program_;
+  const Timeline& timeline_;
+  const Lanes lanes_;
+  Scale scale_;
+  /// By kind.
+  std::vector<KindSizes> taken_;
+  std::vector<KindSizes> given_;
+  /// By payload.
+  std::vector<Int128> message_sizes_;
+  std::optional<WeightSizes> weights_;
+};
+
+}  // namespace
+
+std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Program& program,
+                                                          const Timeline& timeline, Diagnostics* sink) {
+  const Held held(schedule, program, timeline);
+  if (!held.fits())
+    return refuse(schedule, sink, "the sizes of memory have no common denominator that fits into 64 bits");
+  IdVector<DeviceId, PeakMemory> result;
+  for (std::uint32_t d = 0; d < program.table.devices(); ++d) {
+    PeakMemory mine;
+    Int128 peak = 0;
+    held.of_device(d, [&](Int128 now, const Change* change) {
+      if (change != nullptr && now <= peak) return;
+      peak = now;
+      if (change != nullptr) mine.position = change->position;
+    });
+    const std::optional<Rational> size = held.size(peak);
     if (!size)
       return refuse(schedule, sink, "the peak memory of device " + std::to_string(d) + " does not fit into 64 bits");
     mine.size = *size;
     result.push_back(mine);
   }
+  return result;
+}
+
+std::vector<MemoryStep> memory_over_time(const Schedule& schedule, const Program& program, const Timeline& timeline,
+                                         DeviceId device) {
+  const Held held(schedule, program, timeline);
+  std::vector<MemoryStep> result;
+  held.of_device(device.value, [&](Int128 now, const Change* change) {
+    const Ticks time = change == nullptr ? 0 : (change->at_end ? timeline.end : timeline.start)[change->position];
+    const double size = held.size(now).value_or(Rational(0)).to_double();
+    if (result.empty() || result.back().time != time)
+      result.push_back({time, size});
+    else
+      result.back().held = size;
+  });
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "compiler/diagnostics.h"
 #include "compiler/rational.h"
@@ -16,7 +17,7 @@
 namespace stave {
 
 struct PeakMemory {
-  /// Weights included.
+  /// Weights included, and the slots of messages where their sizes are known.
   Rational size;
   /// The first entry that reaches it when it starts; OpId::kNone if the weights alone are the peak.
   std::uint32_t position = OpId::kNone;
@@ -26,5 +27,15 @@ struct PeakMemory {
 /// device does not: `sink`, if there is one, then says which. Cost: a sort of the entries.
 std::optional<IdVector<DeviceId, PeakMemory>> peak_memory(const Schedule& schedule, const Program& program,
                                                           const Timeline& timeline, Diagnostics* sink = nullptr);
+
+/// What a device holds from `time` to the next, once all of that moment has been taken and given back. Unit: ticks.
+struct MemoryStep {
+  Ticks time = 0;
+  double held = 0;
+};
+
+/// In time; the first at 0. Of sizes for which there is a peak.
+std::vector<MemoryStep> memory_over_time(const Schedule& schedule, const Program& program, const Timeline& timeline,
+                                         DeviceId device);
 
 }  // namespace stave

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compiler/weights.h"
+#include "scheduler/message_prices.h"
 #include "scheduler/toml.h"
 
 namespace stave {
@@ -422,6 +423,12 @@ class Pricing {
     return sum / schedule_.stages * model_.weight_bytes;
   }
 
+  double largest_weights() const {
+    double most = 0;
+    for (std::uint32_t s = 0; s < schedule_.stages; ++s) most = std::max(most, parameters(s).all());
+    return most * model_.weight_bytes;
+  }
+
   /// Bytes of the hidden states that one rank sends, of a microbatch (or slice).
   double states_bytes(std::uint32_t m, std::uint32_t q) const {
     const std::size_t degree = degree_of(m);
@@ -431,33 +438,6 @@ class Pricing {
            model_.message_ratio / (model_.parallel.sequence ? model_.parallel.tensor : 1);
   }
 
-  /// The sizes of hidden states, and what each is in bytes: first their mean, then, where they differ, each of them.
-  std::vector<double> state_sizes(MessageSizes& sizes) const {
-    const std::uint32_t microbatches = by_microbatch_ ? schedule_.microbatches : 1;
-    std::vector<double> result(1, 0);
-    std::map<double, std::uint32_t> numbers;
-    sizes.slices = schedule_.slices;
-    for (std::uint32_t m = 0; m < microbatches; ++m)
-      for (std::uint32_t q = 0; q < schedule_.slices; ++q) {
-        const double bytes = states_bytes(m, q);
-        const auto [at, is_new] = numbers.try_emplace(bytes, static_cast<std::uint32_t>(result.size()));
-        if (is_new) result.push_back(bytes);
-        sizes.of.push_back(at->second);
-        result[0] += bytes;
-      }
-    result[0] /= static_cast<double>(sizes.of.size());
-    if (numbers.size() == 1) {
-      result = {numbers.begin()->first};
-      sizes.of.clear();
-    } else if (microbatches < schedule_.microbatches) {
-      // All microbatches have the slices of the first.
-      const std::vector<std::uint32_t> first = sizes.of;
-      for (std::uint32_t m = 1; m < schedule_.microbatches; ++m) sizes.of.insert(sizes.of.end(), first.begin(), first.end());
-    }
-    sizes.count = static_cast<std::uint32_t>(result.size());
-    return result;
-  }
-
   void messages() {
     const std::uint64_t devices = schedule_.devices;
     if (devices * devices > kMaxLinks)
@@ -465,58 +445,34 @@ class Pricing {
                     fmt::format("the messages between two of {} devices: {} in all, and at most {} can be", devices,
                                 devices * devices, kMaxLinks));
     MessageSizes sizes;
-    const std::vector<double> states = state_sizes(sizes);
+    const std::vector<double> states =
+        different_sizes(schedule_.microbatches, schedule_.slices, by_microbatch_,
+                        [&](std::uint32_t m, std::uint32_t q) { return states_bytes(m, q); }, sizes);
     if (states.size() * (cluster_.links.size() + 1) > kMaxLinks)
       return refuse(sink_, "too-many", cluster_.span,
                     fmt::format("messages of {} sizes over {} kinds of links: at most {} costs can be", states.size(),
                                 cluster_.links.size(), kMaxLinks));
     if (states.size() > 1) costs_.message.set_sizes(std::make_shared<const MessageSizes>(std::move(sizes)));
+    const auto links_of = [&](const std::vector<double>& bytes_of_each) {
+      return link_costs(prices_, schedule_.devices, bytes_of_each, [&](double seconds) { return time(seconds); });
+    };
+    const auto set_message = [&](std::size_t payload, std::shared_ptr<const LinkCosts<Rational>> links) {
+      set_links_or_one(costs_.message, payload, schedule_.devices, std::move(links));
+    };
     std::shared_ptr<const LinkCosts<Rational>> of_states;
+    costs_.message_sizes.assign(schedule_.payloads.size(), 0);
     for (std::size_t p = 0; p < schedule_.payloads.size(); ++p) {
       if (schedule_.payloads[p].empty()) {
         set_message(p, links_of({0}));
       } else if (schedule_.payloads[p] == kWeightsPayload) {
         set_message(p, links_of({weights_bytes()}));
+        costs_.message_sizes[p] = bytes(largest_weights());
       } else {
         if (of_states == nullptr) of_states = links_of(states);
         set_message(p, of_states);
+        costs_.message_sizes[p] = bytes(*std::max_element(states.begin(), states.end()));
       }
     }
-  }
-
-  /// What a message of each of these sizes, in bytes, takes between every two devices.
-  std::shared_ptr<const LinkCosts<Rational>> links_of(const std::vector<double>& sizes) {
-    LinkCosts<Rational> result;
-    // The last kind is no link: where a message goes that way it is an error of its own.
-    const auto none = static_cast<std::uint32_t>(cluster_.links.size());
-    result.kinds = none + std::size_t(1);
-    for (const double size : sizes) {
-      for (const Link& link : cluster_.links)
-        result.values.push_back(time(link.latency_seconds + size / link.bytes_per_second +
-                                     (size > 0 ? model_.message_seconds : 0)));
-      result.values.push_back(0);
-    }
-    result.kind.reserve(std::size_t(schedule_.devices) * schedule_.devices);
-    for (std::uint32_t a = 0; a < schedule_.devices; ++a)
-      for (std::uint32_t b = 0; b < schedule_.devices; ++b) {
-        const std::uint32_t link = a == b ? none : cluster_.link(prices_.accelerator(a), prices_.accelerator(b));
-        result.kind.push_back(link == Cluster::kNone ? none : link);
-      }
-    return std::make_shared<const LinkCosts<Rational>>(std::move(result));
-  }
-
-  void set_message(std::size_t payload, std::shared_ptr<const LinkCosts<Rational>> links) {
-    std::optional<Rational> one;
-    bool alike = !links->by_size();
-    for (std::size_t pair = 0; pair < links->kind.size() && alike; ++pair) {
-      if (links->kind[pair] + std::size_t(1) == links->kinds) continue;
-      alike = !one || *one == links->at(pair, 0);
-      one = links->at(pair, 0);
-    }
-    if (alike)
-      costs_.message.set(payload, one.value_or(0));
-    else
-      costs_.message.set_links(payload, schedule_.devices, std::move(links));
   }
 
   const ModelPrices& prices_;

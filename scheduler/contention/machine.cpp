@@ -71,7 +71,9 @@ Contention contention_of(const ModelPrices& prices, const Program& program, cons
         cluster.link(prices.accelerator(edge.source.value), prices.accelerator(edge.target.value));
     const Link none;
     const Link& kind = link == Cluster::kNone ? none : cluster.links[link];
-    result.latency.push_back(static_cast<Ticks>(kind.latency_seconds * ticks_per_second));
+    // What compression takes at the ends is on no link either.
+    result.latency.push_back(
+        static_cast<Ticks>((kind.latency_seconds + prices.model().message_seconds) * ticks_per_second));
     bytes_per_tick.push_back(kind.bytes_per_second / ticks_per_second);
   }
   result.bytes.reserve(program.messages.size());

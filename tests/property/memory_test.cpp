@@ -13,6 +13,7 @@
 #include "executor/device.h"
 #include "executor/prepare.h"
 #include "executor/stage/transformer.h"
+#include "scheduler/alive.h"
 #include "scheduler/analysis.h"
 #include "scheduler/simulate.h"
 #include "tests/property/library.h"
@@ -136,6 +137,39 @@ TEST_CASE("the library: a device takes what is held at most, byte for byte, of a
       CountingMemory memory;
       const Device device(program, plan.value(), model, d, payloads, memory);
       CHECK(memory.bytes() == due);
+    }
+  }
+}
+
+TEST_CASE("for every schedule of the library: the parts of a peak make it up, and nothing over time is above it") {
+  for (const std::filesystem::path& file : test::library()) {
+    CAPTURE(file);
+    Schedule schedule = test::schedule_of(test::read(file));
+    // Slots have a size, too.
+    schedule.costs.message_sizes.assign(schedule.payloads.size(), Rational(3));
+    const Program program = test::program_of(schedule, test::table_of(schedule));
+    Diagnostics sink;
+    const std::optional<Costs> costs = make_costs(schedule, sink);
+    REQUIRE(costs);
+    const Timeline times = simulate(program, *costs);
+    const auto peaks = peak_memory(schedule, program, times);
+    REQUIRE(peaks);
+    for (std::uint32_t d = 0; d < program.table.devices(); ++d) {
+      const PeakMemory& peak = (*peaks)[DeviceId(d)];
+      const Alive alive = alive_at(peak, DeviceId(d), schedule, program, times);
+      const double size = peak.size.to_double();
+      CHECK(alive.weights + alive.state + alive.versions + alive.all_activations() + alive.all_slots() ==
+            doctest::Approx(size));
+      double slots = 0;
+      for (std::size_t p = 0; p < schedule.payloads.size(); ++p) slots += 3 * program.slots[DeviceId(d)].by_payload[p];
+      CHECK(alive.all_slots() == slots);
+      const std::vector<MemoryStep> steps = memory_over_time(schedule, program, times, DeviceId(d));
+      REQUIRE(!steps.empty());
+      CHECK(steps.front().time == 0);
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        CHECK(steps[i].held <= doctest::Approx(size));
+        if (i > 0) CHECK(steps[i - 1].time < steps[i].time);
+      }
     }
   }
 }
