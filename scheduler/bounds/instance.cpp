@@ -292,8 +292,8 @@ class Maker {
   const Table& table_;
   const OpSet& ops_;
   const Costs& costs_;
-  const Lanes lanes_;
   const Alike alike_;
+  const Lanes lanes_;
   const std::array<LimitSizes, 2> sizes_;
   /// By position.
   std::vector<std::uint32_t> device_;
