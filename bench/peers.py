@@ -23,7 +23,7 @@ import types
 SIZES = [(8, 64), (16, 64), (32, 256)]
 RUNS = 5
 # Of bench_steps: reading, and what goes beyond one price.
-NOT_COUNTED = ("parse, check", "compile prices", "from a table to prices", "and to a Program", "price", "price 16 sets",
+NOT_COUNTED = ("parse, check", "compile prices", "from a table to prices", "and to a Program", "price", "price 16 sets", "simulate, links",
                "total", "limit: one pass")
 
 
