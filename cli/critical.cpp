@@ -55,10 +55,10 @@ void for_each_op(const Built& built, std::uint32_t device, const Visit& visit) {
 }  // namespace
 
 std::string critical_text(const Built& built) {
-  const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs);
+  const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs, built.turns);
   if (path.nodes.empty()) return "";
   std::vector<std::vector<std::string>> rows = {{"critical path", "time", "share", "count"}};
-  // Where messages contend, also what passes while one waits for a link or a device that others have.
+  // Only where a message that takes a shared link for no time kept others waiting.
   std::vector<KindBlame> kinds = path.kinds;
   if (path.waiting > 0) {
     KindBlame waiting;
@@ -73,16 +73,17 @@ std::string critical_text(const Built& built) {
     return fmt::format("link {} to {}", part.source.value, part.target.value);
   });
   std::string result = "\n" + aligned(rows);
-  if (built.contends) return result + "slack is not known where messages contend\n";
-  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
+  if (!built.timeline->came.empty()) return result + "slack is not known with --buffered\n";
+  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs, built.turns);
   const auto end = spare.begin() + static_cast<std::ptrdiff_t>(built.program->table.size());
-  result += fmt::format("{} of {} ops have no slack: each moment that one takes longer makes all of it longer\n",
-                        std::count(spare.begin(), end, 0), built.program->table.size());
+  result += fmt::format("{} of {} ops have no slack: each moment that one takes longer makes all of it longer{}\n",
+                        std::count(spare.begin(), end, 0), built.program->table.size(),
+                        built.contends ? ", while messages take turns as they did" : "");
   return result;
 }
 
 Json critical_json(const Built& built) {
-  const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs);
+  const CriticalPath path = critical_path(*built.program, *built.timeline, *built.costs, built.turns);
   const auto part = [&](Json json, const Blame& blame) {
     json["time"] = time_json(*built.report, blame.time);
     json["count"] = blame.count;
@@ -99,7 +100,7 @@ Json critical_json(const Built& built) {
 }
 
 std::string slack_text(const Built& built) {
-  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
+  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs, built.turns);
   std::vector<std::vector<std::string>> rows = {{"device", "op", "start", "end", "slack"}};
   for (std::uint32_t d = 0; d < built.program->table.devices(); ++d)
     for_each_op(built, d, [&](std::uint32_t at, std::string op) {
@@ -110,7 +111,7 @@ std::string slack_text(const Built& built) {
 }
 
 void add_slack(Json& report, const Built& built) {
-  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs);
+  const std::vector<Ticks> spare = slack(*built.program, *built.timeline, *built.costs, built.turns);
   for (std::uint32_t d = 0; d < built.program->table.devices(); ++d) {
     Json ops = Json::array();
     for_each_op(built, d, [&](std::uint32_t at, const std::string& op) {

@@ -203,6 +203,8 @@ Result<Outcome> build_expanded(Built& into, const Loaded& loaded, Step step) {
     return Failure{"with the slow-downs of the cluster, all ops and messages together pass 2^61 ticks"};
   into.timeline = into.contends ? simulate_by(loaded.rules, loaded.machine.get(), *into.program, *into.costs)
                                 : simulate(*into.program, *into.costs);
+  if (into.contends)
+    into.turns = Turns(*into.program, *into.timeline, *into.costs, loaded.rules, loaded.machine.get());
   into.report = analyse(*into.schedule, *into.program, *into.timeline, &into.sink);
   if (into.sink.has_errors()) return Outcome::Rejected;
   if (loaded.machine != nullptr && into.report->peak_memory &&

@@ -20,6 +20,7 @@
 #include "core/table.h"
 #include "core/timeline.h"
 #include "scheduler/analysis.h"
+#include "scheduler/contention/turns.h"
 #include "scheduler/costs.h"
 #include "scheduler/model_prices.h"
 
@@ -102,8 +103,9 @@ struct Built {
   std::optional<Table> table;
   std::optional<Program> program;
   std::optional<Timeline> timeline;
-  /// Its times are those with something that messages contend for.
+  /// Its times are those with something that messages contend for; and who had it before whom.
   bool contends = false;
+  Turns turns;
   std::optional<Report> report;
 };
 

@@ -40,8 +40,8 @@ Exit simulate_one(const SimulateArguments& arguments) {
     return fail(checked.failure().message);
   One one;
   if (const Exit exit = build_one(one, arguments.schedule, Step::Priced); exit != Exit::Done) return exit;
-  if (arguments.slack && one.built.contends)
-    return fail("--slack: by how much an op could start later is not known where messages contend");
+  if (arguments.slack && one.loaded.rules.buffered_bytes)
+    return fail("--slack: by how much an op could start later is not known with --buffered");
   if (arguments.memory && !one.built.report->peak_memory)
     return fail("--memory: the sizes of memory have no common denominator that fits");
   std::vector<WhatIf> changes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "core/lanes.h"
@@ -32,10 +33,11 @@ std::vector<std::uint32_t> before_on_edge(const Program& program) {
 
 class Path {
  public:
-  Path(const Program& program, const Timeline& times, const Costs& costs)
+  Path(const Program& program, const Timeline& times, const Costs& costs, const Turns& turns)
       : program_(program),
         times_(times),
         costs_(costs),
+        turns_(turns),
         lanes_(program.table),
         block_of_(blocks_of(program.table)),
         before_on_edge_(before_on_edge(program)) {}
@@ -99,6 +101,7 @@ class Path {
       for (NodeId on = node;;) {
         best = Cause();
         for (NodeId before : program_.waits[on.value]) consider(before, on, 0, best, latest);
+        consider_turns(on, best);
         if (!times_.came.empty()) consider_room(on, start, best);
         const std::uint32_t ahead = before_on_edge_[program_.message_of(on).value];
         if ((best.node.valid() && best.time >= start) || ahead == kNone) break;
@@ -113,11 +116,17 @@ class Path {
           consider(NodeId(before), NodeId(position), costs_.setup(program_.table, before, position), best);
       for (std::uint32_t position : mine)
         for (NodeId before : program_.waits[position]) consider(before, NodeId(position), 0, best);
+      for (std::uint32_t position : mine) consider_turns(NodeId(position), best);
     }
     const Ticks from = best.node.valid() ? std::min(best.time, start) : 0;
     result_.waiting += start - from;
     if (best.setup > 0) setups_.push_back({node, best.setup});
     return {best.node, from - best.setup};
+  }
+
+  void consider_turns(NodeId node, Cause& best) const {
+    for (const Turns::Turn& turn : turns_[node])
+      if (!best.node.valid() || turn.until > best.time) best = {turn.before, turn.until, 0};
   }
 
   // Of the messages under way before it on its edge, the one whose end made room for it.
@@ -180,6 +189,7 @@ class Path {
   const Program& program_;
   const Timeline& times_;
   const Costs& costs_;
+  const Turns& turns_;
   const Lanes lanes_;
   const std::vector<std::uint32_t> block_of_;
   const std::vector<std::uint32_t> before_on_edge_;
@@ -192,11 +202,11 @@ class Path {
 
 }  // namespace
 
-CriticalPath critical_path(const Program& program, const Timeline& timeline, const Costs& costs) {
-  return Path(program, timeline, costs).all();
+CriticalPath critical_path(const Program& program, const Timeline& timeline, const Costs& costs, const Turns& turns) {
+  return Path(program, timeline, costs, turns).all();
 }
 
-std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const Costs& costs) {
+std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const Costs& costs, const Turns& turns) {
   const Table& table = program.table;
   Ticks makespan = 0;
   Ticks iteration = 0;
@@ -219,6 +229,9 @@ std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const
   const auto before = [&](NodeId node, Ticks time) {
     latest_end[node.value] = std::min(latest_end[node.value], time);
   };
+  const auto give_turns = [&](NodeId node, Ticks start) {
+    for (const Turns::Turn& turn : turns[node]) before(turn.before, start + timeline.end[turn.before.value] - turn.until);
+  };
   const auto run = [&](std::span<const std::uint32_t> block) {
     Ticks end = iteration;
     for (std::uint32_t position : block) end = std::min(end, latest_end[position]);
@@ -226,19 +239,24 @@ std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const
     for (std::uint32_t position : block) {
       latest_start[position] = start;
       for (NodeId each : program.waits[position]) before(each, start);
+      give_turns(NodeId(position), start);
       const std::uint32_t previous = lanes.previous(position);
       if (previous == Lanes::kNone) continue;
       const bool same = block.size() > 1 && block_of[previous] == block_of[position];
       if (!same) before(NodeId(previous), start - costs.setup(table, previous, position));
     }
   };
-  for (std::size_t i = program.order.size(); i-- > 0;) {
-    const NodeId node = program.order[i];
+  std::vector<NodeId> order = program.order;
+  // Turns go by time.
+  if (!turns.empty())
+    std::ranges::stable_sort(order, {}, [&](NodeId node) { return timeline.start[node.value]; });
+  for (NodeId node : std::views::reverse(order)) {
     if (program.is_message(node)) {
       const Ticks length = timeline.end[node.value] - timeline.start[node.value];
       const Ticks start = std::min(latest_start[node.value], latest_end[node.value] - length);
       latest_start[node.value] = start;
       for (NodeId each : program.waits[node.value]) before(each, start);
+      give_turns(node, start);
       // The one before it on its edge starts no later.
       if (const std::uint32_t m = ahead[program.message_of(node).value]; m != kNone) {
         Ticks& its = latest_start[program.node(MessageId(m)).value];

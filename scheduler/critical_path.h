@@ -10,6 +10,7 @@
 #include "core/program.h"
 #include "core/ticks.h"
 #include "core/timeline.h"
+#include "scheduler/contention/turns.h"
 #include "scheduler/costs.h"
 
 namespace stave {
@@ -40,9 +41,11 @@ struct LinkBlame : Blame {
 struct CriticalPath {
   /// From the start to the end of the makespan, each starting when the one before it ends; of a message that starts with
   /// the one before it on its edge, that one is left out. A pair stands as its op that is waited for. A message that
-  /// had come and waited for its slot takes no time: the path goes to what was in the slot.
+  /// had come and waited for its slot takes no time: the path goes to what was in the slot. Of one that held a link for
+  /// another the path has what it did until it let go.
   std::vector<NodeId> nodes;
-  /// Time in which the path goes through no node. 0 in a simulated timeline.
+  /// Time in which the path goes through no node: 0 in a simulated timeline, but where a message that takes a shared link for
+  /// no time kept others waiting.
   Ticks waiting = 0;
   /// In the order of the kinds, then pairs, messages, and setups. With `waiting` their times sum to the makespan.
   std::vector<KindBlame> kinds;
@@ -54,11 +57,13 @@ struct CriticalPath {
 
 /// Optional ops end no path, but may be part of one. Of several that end at the same time the path takes the op before
 /// on the same lane, else the wait of the lowest number. `timeline` must be complete; of `costs` only setups matter. Cost: O(nodes + waits).
-CriticalPath critical_path(const Program& program, const Timeline& timeline, const Costs& costs);
+/// `turns` are those of the timeline.
+CriticalPath critical_path(const Program& program, const Timeline& timeline, const Costs& costs, const Turns& turns = {});
 
 /// How much later each node could start, others moving behind it, and the makespan would stay; for an optional op
 /// that no other waits for, the end of the last op. Shape: one a node. Unit: ticks.
-/// Of a simulated timeline. Cost: O(nodes + waits).
-std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const Costs& costs);
+/// Where messages contend, turns stay as they were, and each node as long as it was. Of a simulated timeline, without
+/// buffers. Cost: O(nodes + waits), with turns also O(nodes log nodes).
+std::vector<Ticks> slack(const Program& program, const Timeline& timeline, const Costs& costs, const Turns& turns = {});
 
 }  // namespace stave

@@ -80,7 +80,7 @@ Levels levels_of(const Built& built, Share share) {
   const std::vector<Rational>& freeze = schedule.costs.freeze;
   result.freezes = std::any_of(freeze.begin(), freeze.end(), [](const Rational& ratio) { return ratio != Rational(0); });
   result.visited = visited_of(schedule, *built.table);
-  result.account = account_of(*built.program, *built.timeline, *built.costs, report);
+  result.account = account_of(*built.program, *built.timeline, *built.costs, report, built.turns);
   return result;
 }
 

@@ -7,7 +7,8 @@
 
 namespace stave {
 
-Account account_of(const Program& program, const Timeline& timeline, const Costs& costs, const Report& report) {
+Account account_of(const Program& program, const Timeline& timeline, const Costs& costs, const Report& report,
+                   const Turns& turns) {
   const auto units = [&](Ticks ticks) {
     return static_cast<double>(ticks) / static_cast<double>(report.ticks_per_unit);
   };
@@ -19,7 +20,7 @@ Account account_of(const Program& program, const Timeline& timeline, const Costs
     for (std::size_t cause = 0; cause < kIdleCauses.size(); ++cause)
       result.idle[cause] += units(device.idle[cause]) / devices;
   }
-  const CriticalPath path = critical_path(program, timeline, costs);
+  const CriticalPath path = critical_path(program, timeline, costs, turns);
   for (const StageBlame& stage : path.stages) result.path_op_time += units(stage.time);
   for (const LinkBlame& link : path.links) {
     const std::uint32_t a = std::min(link.source.value, link.target.value);

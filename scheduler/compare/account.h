@@ -10,6 +10,7 @@
 #include "core/program.h"
 #include "core/timeline.h"
 #include "scheduler/analysis.h"
+#include "scheduler/contention/turns.h"
 
 namespace stave {
 
@@ -34,8 +35,9 @@ struct Account {
   double path_op_time = 0;
 };
 
-/// `timeline` must be complete, `report` be its report. Cost: O(nodes + waits).
-Account account_of(const Program& program, const Timeline& timeline, const Costs& costs, const Report& report);
+/// `timeline` must be complete, `report` be its report and `turns` be its turns. Cost: O(nodes + waits).
+Account account_of(const Program& program, const Timeline& timeline, const Costs& costs, const Report& report,
+                   const Turns& turns = {});
 
 /// One reason for which a schedule takes longer than another.
 struct Reason {

@@ -55,6 +55,10 @@ bool Contention::slows_down() const {
   return std::ranges::any_of(slowdown, [](std::uint32_t each) { return each > kUnitSlowdown; });
 }
 
+Sharing sharing_of(const SimulationRules& rules, const Contention& contention) {
+  return contention.shares_links() ? rules.links.value_or(Sharing::FirstCome) : Sharing::Own;
+}
+
 Contention contention_of(const ModelPrices& prices, const Program& program, const Costs& costs) {
   const Cluster& cluster = prices.cluster();
   Contention result;

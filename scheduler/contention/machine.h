@@ -33,6 +33,9 @@ struct Contention {
   bool slows_down() const;
 };
 
+/// How messages share the links: Own where no link is shared.
+Sharing sharing_of(const SimulationRules& rules, const Contention& contention);
+
 class ModelPrices;
 
 /// Of a cluster: a link that `shared_by` or `both_ways = false` says is shared, between the accelerators of one group and

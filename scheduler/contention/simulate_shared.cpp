@@ -23,7 +23,7 @@ Timeline simulate_shared(const Program& program, const std::vector<Ticks>& lengt
                          const SimulationRules& rules, const Contention& contention) {
   STAVE_CHECK(program.order.size() == program.nodes(), "a program without an order has no price");
   STAVE_CHECK(lengths.size() == program.nodes(), "the lengths do not fit the program");
-  const Sharing sharing = contention.shares_links() ? rules.links.value_or(Sharing::FirstCome) : Sharing::Own;
+  const Sharing sharing = sharing_of(rules, contention);
   if (is_known_ahead(sharing, rules, contention))
     return simulate_ahead(program, lengths, costs, sharing, rules, contention);
   return kSharings[static_cast<std::size_t>(sharing)].simulate(program, lengths, costs, rules, contention);

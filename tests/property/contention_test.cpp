@@ -17,9 +17,11 @@
 #include "scheduler/contention/sharing.h"
 #include "scheduler/contention/simulate_shared.h"
 #include "scheduler/contention/trials.h"
+#include "scheduler/contention/turns.h"
 #include "scheduler/critical_path.h"
 #include "scheduler/simulate.h"
 #include "tests/property/library.h"
+#include "tests/property/random_contention.h"
 #include "tests/property/random_tables.h"
 
 namespace stave {
@@ -241,33 +243,11 @@ class TickByTick {
   Timeline times_;
 };
 
-Contention random_contention(test::RandomTables& random, const Program& program) {
-  Contention result;
-  result.links = random.upto(0, 3);
-  for (std::size_t e = 0; e < program.edges.size(); ++e) {
-    for (std::uint32_t link = 0; link < result.links; ++link)
-      if (random.upto(0, 1) == 1) result.links_of_edge.items.push_back(link);
-    result.links_of_edge.end_row();
-    result.latency.push_back(random.upto(0, 2));
-  }
-  // Half of them without slow-downs: those are simulated ahead, where the rules allow it.
-  const std::uint32_t slower = random.upto(0, 1) == 0 ? 0 : 250;
-  for (std::uint32_t d = 0; d < program.table.devices(); ++d)
-    result.slowdown.push_back(1000 + slower * random.upto(0, 5));
-  return result;
-}
-
-Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return std::move(*costs);
-}
-
-void check_sums(const Report& report, const Program& program, const Timeline& times, const Costs& costs) {
+void check_sums(const Report& report, const Program& program, const Timeline& times, const Costs& costs,
+                const Turns& turns) {
   for (const DeviceReport& device : report.devices)
     CHECK(std::accumulate(device.idle.begin(), device.idle.end(), Ticks{0}) == report.makespan - device.busy);
-  const CriticalPath path = critical_path(program, times, costs);
+  const CriticalPath path = critical_path(program, times, costs, turns);
   CHECK(path.waiting >= 0);
   Ticks sum = path.waiting;
   for (const KindBlame& each : path.kinds) {
@@ -285,14 +265,14 @@ TEST_CASE("with contention, times are those of a simulation tick by tick, and id
     CAPTURE(round);
     const Schedule schedule = random.schedule();
     const Program program = test::program_of(schedule, random.legal(schedule));
-    const Contention contention = random_contention(random, program);
+    const Contention contention = test::random_contention(random, program);
     SimulationRules rules;
     rules.links = std::vector{Sharing::Own, Sharing::FirstCome, Sharing::Fair}[random.upto(0, 2)];
     rules.blocking = random.upto(0, 3) == 0;
     rules.rendezvous = !rules.blocking && random.upto(0, 2) == 0;
     std::vector<Ticks> lengths(program.nodes());
     for (Ticks& each : lengths) each = random.upto(0, 6);
-    const Timeline times = simulate_shared(program, lengths, costs_of(schedule), rules, contention);
+    const Timeline times = simulate_shared(program, lengths, test::costs_of(schedule), rules, contention);
     const Timeline naive = TickByTick(program, lengths, rules, contention).run();
     CHECK(times.start == naive.start);
     CHECK(times.end == naive.end);
@@ -302,7 +282,7 @@ TEST_CASE("with contention, times are those of a simulation tick by tick, and id
     CHECK(times.asked.empty() == !(shares && rules.links == Sharing::FirstCome && !program.messages.empty()));
     CHECK(times.longer.empty() == !(shares && rules.links == Sharing::Fair && !program.messages.empty()));
     const Report report = analyse(schedule, program, times);
-    check_sums(report, program, times, costs_of(schedule));
+    check_sums(report, program, times, test::costs_of(schedule), Turns(program, times, rules, contention));
   }
 }
 
@@ -315,7 +295,7 @@ TEST_CASE("with buffers as well, idle causes sum to idle, and the critical path 
     CAPTURE(round);
     const Schedule schedule = random.schedule();
     const Program program = test::program_of(schedule, random.legal(schedule));
-    Contention contention = random_contention(random, program);
+    Contention contention = test::random_contention(random, program);
     for (std::size_t i = 0; i < program.messages.size(); ++i)
       contention.bytes.push_back(random.upto(50, 150));
     SimulationRules rules;
@@ -323,7 +303,7 @@ TEST_CASE("with buffers as well, idle causes sum to idle, and the critical path 
     rules.buffered_bytes = 100 * random.upto(0, 3);
     std::vector<Ticks> lengths(program.nodes());
     for (Ticks& each : lengths) each = random.upto(0, 6);
-    const Timeline times = simulate_shared(program, lengths, costs_of(schedule), rules, contention);
+    const Timeline times = simulate_shared(program, lengths, test::costs_of(schedule), rules, contention);
     const Timeline naive = TickByTick(program, lengths, rules, contention).run();
     CHECK(times.start == naive.start);
     CHECK(times.end == naive.end);
@@ -335,7 +315,8 @@ TEST_CASE("with buffers as well, idle causes sum to idle, and the critical path 
       CHECK(times.came[m] <= times.end[node]);
       waited += times.came[m] < times.end[node];
     }
-    check_sums(analyse(schedule, program, times), program, times, costs_of(schedule));
+    check_sums(analyse(schedule, program, times), program, times, test::costs_of(schedule),
+               Turns(program, times, rules, contention));
   }
   CHECK(waited > 0);
 }
@@ -349,8 +330,8 @@ TEST_CASE("ahead of time or event by event, every schedule of the library takes 
     CAPTURE(file);
     const Schedule schedule = test::schedule_of(test::read(file));
     const Program program = test::program_of(schedule, test::table_of(schedule));
-    const Costs costs = costs_of(schedule);
-    Contention contention = random_contention(random, program);
+    const Costs costs = test::costs_of(schedule);
+    Contention contention = test::random_contention(random, program);
     contention.slowdown.clear();
     std::vector<Ticks> lengths = lengths_of(program, costs);
     for (Ticks& each : lengths) each += random.upto(0, 3);
@@ -376,7 +357,7 @@ TEST_CASE("links that are freed at once start each message once") {
       "on device d { F(d, 0) F(d, 1) F(d, 2) F(d, 3) B(d, 0) B(d, 1) B(d, 2) B(d, 3) }\n"
       "cost F = 1, B = 1, message = 4\n");
   const Program program = test::program_of(schedule, test::table_of(schedule));
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   // From device 0 over three links, from 1 over the outer two, from 2 over the one between, from 3 and back over none.
   const std::vector<std::vector<std::uint32_t>> links = {{0, 1, 2}, {0, 2}, {1}};
   Contention contention;
@@ -403,7 +384,7 @@ TEST_CASE("without rules and contention it is the plain simulation, for every sc
     CAPTURE(file);
     const Schedule schedule = test::schedule_of(test::read(file));
     const Program program = test::program_of(schedule, test::table_of(schedule));
-    Costs costs = costs_of(schedule);
+    Costs costs = test::costs_of(schedule);
     const Timeline plain = simulate(program, costs);
     const Timeline shared = simulate_shared(program, lengths_of(program, costs), costs, {}, {});
     CHECK(shared.start == plain.start);
@@ -428,7 +409,7 @@ Program one_f_one_b(Schedule& schedule) {
 TEST_CASE("a buffer lets a message leave before its slot is free, as far as it has room") {
   Schedule schedule;
   const Program program = one_f_one_b(schedule);
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   std::vector<Ticks> lengths = lengths_of(program, costs);
   // A slow receiver: its slots stay in use, and the sender waits for its own.
   for (std::uint32_t n = program.table.first[1]; n < program.table.first[2]; ++n) lengths[n] *= 10;
@@ -457,7 +438,7 @@ std::array<double, kIdleCauses.size()> idle_of(const std::string& order, std::ui
       "schedule one_link\ndevices 2\nstages 2\nmicrobatches 3\nplace stage s on device s\n" + order +
       "cost F = 1, B = 1, message = 4\n");
   const Program program = test::program_of(schedule, test::table_of(schedule));
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   Contention contention;
   contention.links = 1;
   for (std::size_t e = 0; e < program.edges.size(); ++e) {
@@ -508,7 +489,7 @@ TEST_CASE("idle by link and by queue: from when a message asks for its links, an
 TEST_CASE("trials: the same numbers for a seed, a straggler by its factor, quantiles by nearest rank") {
   Schedule schedule;
   const Program program = one_f_one_b(schedule);
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const auto run = [&](const Chance& chance) {
     std::uint32_t done = 0;
     const std::vector<double> result = makespans_of(program, costs, {}, {}, chance, [&](std::uint32_t) { ++done; });
@@ -552,7 +533,7 @@ TEST_CASE("blocking devices take the 86 of 1F1B, P = 8, M = 16, message 0.2, whe
   const Schedule schedule =
       test::schedule_of(test::read(file) + "\ncost message = 1/5\n", {devices, microbatches});
   const Program program = test::program_of(schedule, test::table_of(schedule));
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const auto makespan = [&](const Timeline& times) {
     const Ticks last = *std::max_element(times.end.begin(), times.end.end());
     return static_cast<double>(last) / static_cast<double>(costs.ticks_per_unit);

@@ -47,7 +47,7 @@ TEST_CASE("what is hidden is a share, also where a message is waited for at both
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
     // Slots are shared as if messages took nothing, so that one that takes long is waited for by who sends it, too.
-    Schedule schedule = test::training(2 + seed % 3, 2, 4);
+    Schedule schedule = test::training(static_cast<std::uint32_t>(2 + seed % 3), 2, 4);
     const Table table = seed % 2 == 0 ? test::gpipe(schedule) : test::random_table(schedule, seed);
     const Program program = lower(schedule, table, start_times(schedule, table, costs_of(schedule)));
     test::set_costs(schedule, {1, 1, 1, 20});
