@@ -130,12 +130,12 @@ std::string report_text(const Built& built) {
 
   // A cause that no device has makes no column.
   std::vector<IdleCause> causes;
-  for (IdleCause cause : kKnownCauses)
-    if (std::any_of(report.devices.begin(), report.devices.end(),
-                    [&](const DeviceReport& d) { return d.idle[static_cast<std::size_t>(cause)] != 0; }))
+  for (const auto& [cause, name, words] : kIdleCauses)
+    if (std::ranges::any_of(report.devices,
+                            [at = static_cast<std::size_t>(cause)](const DeviceReport& d) { return d.idle[at] != 0; }))
       causes.push_back(cause);
   std::vector<std::vector<std::string>> rows = {{"device", "busy", "first", "last", "idle"}};
-  for (IdleCause cause : causes) rows[0].emplace_back(name_of(cause));
+  for (IdleCause cause : causes) rows[0].emplace_back(info(cause).name);
   rows[0].emplace_back("peak activations");
   if (report.peak_memory) rows[0].emplace_back("peak memory");
   const auto time = [&](Ticks ticks) {
@@ -187,8 +187,8 @@ Json report_json(const Built& built) {
   for (std::uint32_t d = 0; d < report.devices.size(); ++d) {
     const DeviceReport& device = report.devices[DeviceId(d)];
     Json idle = Json::object();
-    for (IdleCause cause : kKnownCauses)
-      idle[std::string(name_of(cause))] = time_json(report, device.idle[static_cast<std::size_t>(cause)]);
+    for (const IdleCauseInfo& each : kIdleCauses)
+      idle[std::string(each.name)] = time_json(report, device.idle[static_cast<std::size_t>(each.cause)]);
     Json entry = {{"device", d},
                   {"busy", time_json(report, device.busy)},
                   {"first", time_json(report, device.first)},

@@ -217,11 +217,11 @@ class Training {
     const ModelConfig& m = arguments_.model;
     return what_lasts() +
            fmt::format("program {:016x}\ndata {:016x}\nmessage-kib {}\nsteps {}\nwarmup {}\ndecay {}\nlearning-rate {}\n"
-                       "clip {}\ncheckpoint {} {}\nverify {}\nclock {}\n",
+                       "clip {}\ncheckpoint {} {}\nverify {}\nclock {}\nbackend {} {}\n",
                        hash_of(write_program(program())), model_.corpus() == nullptr ? 0 : model_.corpus()->hash(),
                        arguments_.message_kib, m.steps, m.warmup, m.decay, m.learning_rate, arguments_.clip,
                        checkpoint_every(), arguments_.resume, arguments_.verify,
-                       arguments_.clock);
+                       arguments_.clock, arguments_.backend, arguments_.precision);
   }
 
   /// A failure here, or of another rank that this one fails of.

@@ -48,7 +48,7 @@ class Asked : public Letters {
       throw Skip{"the sizes in force are those of a model"};
     const std::optional<Rational> value = metrics_.value(query);
     if (value) return *value;
-    const std::string cause = query.cause ? fmt::format(" by {}", name_of(*query.cause)) : "";
+    const std::string cause = query.cause ? fmt::format(" by {}", info(*query.cause).name) : "";
     throw Skip{fmt::format("`{}`{} is not available in this version", about.name, cause)};
   }
 

@@ -1,8 +1,9 @@
-// Metrics: what an `expect` can ask of a priced schedule, by name. The one table of those names.
+// Metrics: what an `expect` can ask of a priced schedule, by name, and why a device idles. The one table of those names.
 // The values are the scheduler's; compiler/expect.h asks for them through an interface.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -80,15 +81,36 @@ enum class IdleCause : std::uint8_t {
   Setup,
 };
 
-inline constexpr std::array<std::string_view, 10> kIdleCauses = {
-    "filling", "draining", "imbalance", "forward", "gradient", "message", "queue", "link", "memory", "setup"};
+struct IdleCauseInfo {
+  IdleCause cause = IdleCause::Filling;
+  std::string_view name;
+  /// What a device does then: "2 more waiting for memory".
+  std::string_view words;
+};
 
-constexpr std::string_view name_of(IdleCause cause) { return kIdleCauses[static_cast<std::size_t>(cause)]; }
+/// In the order in which they are shown.
+inline constexpr std::array<IdleCauseInfo, 10> kIdleCauses = {{
+    {IdleCause::Filling, "filling", "filling the pipeline"},
+    {IdleCause::Draining, "draining", "draining it"},
+    {IdleCause::Imbalance, "imbalance", "after its last op"},
+    {IdleCause::Forward, "forward", "waiting for forwards elsewhere"},
+    {IdleCause::Gradient, "gradient", "waiting for gradients elsewhere"},
+    {IdleCause::Message, "message", "waiting for messages under way"},
+    {IdleCause::Queue, "queue", "waiting for messages behind others"},
+    {IdleCause::Link, "link", "waiting for shared links"},
+    {IdleCause::Memory, "memory", "waiting for memory"},
+    {IdleCause::Setup, "setup", "changing from op to op"},
+}};
 
-/// In the order in which they are shown. Waiting for a link happens only where links are shared.
-inline constexpr std::array kKnownCauses = {IdleCause::Filling, IdleCause::Draining, IdleCause::Imbalance,
-                                            IdleCause::Forward, IdleCause::Gradient, IdleCause::Message,
-                                            IdleCause::Queue,   IdleCause::Link,     IdleCause::Memory,
-                                            IdleCause::Setup};
+constexpr const IdleCauseInfo& info(IdleCause cause) { return kIdleCauses[static_cast<std::size_t>(cause)]; }
+
+constexpr bool in_order_of_their_enums() {
+  for (std::size_t i = 0; i < kMetrics.size(); ++i)
+    if (static_cast<std::size_t>(kMetrics[i].metric) != i) return false;
+  for (std::size_t i = 0; i < kIdleCauses.size(); ++i)
+    if (static_cast<std::size_t>(kIdleCauses[i].cause) != i) return false;
+  return true;
+}
+static_assert(in_order_of_their_enums(), "a row stands in another place than its metric or cause");
 
 }  // namespace stave

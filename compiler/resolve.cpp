@@ -392,10 +392,10 @@ TermId Resolver::resolve_metric(const Expr& expr, const MetricInfo& metric, std:
         break;
       }
       case MetricArgument::Cause: {
-        const auto cause = std::find(kIdleCauses.begin(), kIdleCauses.end(), operand.name.name);
+        const auto cause = std::ranges::find(kIdleCauses, operand.name.name, &IdleCauseInfo::name);
         if (operand.kind != ExprKind::Name || cause == kIdleCauses.end()) {
           std::vector<std::string_view> known;
-          for (const IdleCause each : kKnownCauses) known.push_back(name_of(each));
+          for (const IdleCauseInfo& each : kIdleCauses) known.push_back(each.name);
           const std::string_view nearest = nearest_name(operand.name.name, known);
           error("unknown-name", operand.span, "there is no such cause of idle time", "unknown", {},
                 nearest.empty() ? fmt::format("the causes are {}", fmt::join(known, ", "))

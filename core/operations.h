@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -23,6 +24,10 @@ enum class Operation : std::uint8_t {
   Declared,
 };
 
+/// In pictures; each renderer has its own shades, in this order.
+enum class Colour : std::uint8_t { Blue, Cyan, Green, Teal, Purple, Orange, Yellow, Grey };
+inline constexpr std::size_t kColours = 8;
+
 struct OperationInfo {
   Operation operation = Operation::Declared;
   /// As schedules write it; empty for Declared.
@@ -37,19 +42,18 @@ struct OperationInfo {
   bool gives_activation = false;
   /// It works on those activations in between.
   bool uses_activation = false;
-  /// Name of its colour in pictures; each renderer has its own shade for it.
-  std::string_view colour;
+  Colour colour = Colour::Grey;
 };
 
 inline constexpr std::array<OperationInfo, 8> kOperations = {{
-    {Operation::Forward, "F", "forward", "F", true, false, true, "blue"},
-    {Operation::InputGradient, "I", "input gradient", "I", false, false, true, "cyan"},
-    {Operation::WeightGradient, "W", "weight gradient", "W", false, true, true, "green"},
-    {Operation::Backward, "B", "backward", "B", false, true, true, "teal"},
-    {Operation::ReduceGradient, "G", "gradient reduction", "", false, false, false, "purple"},
-    {Operation::Optimizer, "O", "optimizer step", "", false, false, false, "orange"},
-    {Operation::Recompute, "R", "recomputation", "", false, false, true, "yellow"},
-    {Operation::Declared, "", "declared op", "", false, false, false, "grey"},
+    {Operation::Forward, "F", "forward", "F", true, false, true, Colour::Blue},
+    {Operation::InputGradient, "I", "input gradient", "I", false, false, true, Colour::Cyan},
+    {Operation::WeightGradient, "W", "weight gradient", "W", false, true, true, Colour::Green},
+    {Operation::Backward, "B", "backward", "B", false, true, true, Colour::Teal},
+    {Operation::ReduceGradient, "G", "gradient reduction", "", false, false, false, Colour::Purple},
+    {Operation::Optimizer, "O", "optimizer step", "", false, false, false, Colour::Orange},
+    {Operation::Recompute, "R", "recomputation", "", false, false, true, Colour::Yellow},
+    {Operation::Declared, "", "declared op", "", false, false, false, Colour::Grey},
 }};
 
 constexpr bool in_order_of_their_enum() {

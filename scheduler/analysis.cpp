@@ -79,7 +79,6 @@ std::optional<Rational> ReportMetrics::value(const MetricQuery& query) const {
       return time(device().busy);
     case Metric::Idle:
       if (!query.cause) return time(report_.makespan - device().busy);
-      if (std::find(kKnownCauses.begin(), kKnownCauses.end(), *query.cause) == kKnownCauses.end()) return std::nullopt;
       return time(device().idle[static_cast<std::size_t>(*query.cause)]);
     case Metric::PeakActivations:
       return Rational(device().peak_activations);

@@ -169,14 +169,13 @@ class Reading {
   void layers(const TomlValue& table) {
     TomlReader reader(table, sink_, "a layer");
     reader.need("kind");
-    const std::optional<std::size_t> kind =
-        one_of(reader, "kind", {"embedding", "patches", "transformer", "head", "timed"});
+    const std::optional<std::size_t> kind = one_of(reader, "kind", {kLayerKinds.begin(), kLayerKinds.end()});
     const std::uint32_t count = reader.whole("count", 1, kMaxLayers).value_or(1);
     if (!kind) return;
     Layer layer;
     layer.kind = static_cast<LayerKind>(*kind);
     layer.span = table.span;
-    layer.name = reader.text("name").value_or(std::string(kNames[*kind]));
+    layer.name = reader.text("name").value_or(std::string(kLayerKinds[*kind]));
     switch (layer.kind) {
       case LayerKind::Embedding:
         layer.vocabulary = size(reader, "vocabulary", true);
@@ -309,8 +308,6 @@ class Reading {
       return refuse(sink_, "toml-value", layer.span, "the sizes of the model overflow: more than 10^18 bytes with this layer");
     }
   }
-
-  static constexpr std::array<std::string_view, 5> kNames = {"embedding", "patches", "transformer", "head", "timed"};
 
   TomlReader root_;
   Diagnostics& sink_;

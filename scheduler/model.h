@@ -2,10 +2,12 @@
 // over several accelerators. Read from TOML; docs/models.md is its reference. What a layer takes is layer_work.h.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/diagnostics.h"
@@ -14,6 +16,8 @@
 namespace stave {
 
 enum class LayerKind : std::uint8_t { Embedding, Patches, Block, Head, Timed };
+/// As files write them.
+inline constexpr std::array<std::string_view, 5> kLayerKinds = {"embedding", "patches", "transformer", "head", "timed"};
 
 /// Which keys it has depends on its kind; what is not its own is 0.
 struct Layer {

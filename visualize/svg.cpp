@@ -15,23 +15,23 @@
 namespace stave {
 namespace {
 
-/// The shades of one colour name of kOperations: fill for even and for odd chunks, and outline.
+/// The shades of a Colour: fill for even and for odd chunks, and outline.
 struct Shade {
-  std::string_view colour;
   std::string_view even;
   std::string_view odd;
   std::string_view line;
 };
-constexpr std::array<Shade, 8> kShades = {{
-    {"blue", "#a9cbf5", "#7fb0ec", "#2f6db5"},
-    {"cyan", "#a5e3e8", "#74d0d8", "#1f8a93"},
-    {"green", "#bfe6b0", "#98d482", "#4a8f31"},
-    {"teal", "#8fdcc0", "#5fc8a3", "#1c8562"},
-    {"purple", "#d9c2f0", "#c09de6", "#7447a8"},
-    {"orange", "#fad3a0", "#f5b866", "#b06f12"},
-    {"yellow", "#f3e9a6", "#e8d96f", "#94830f"},
-    {"grey", "#dcdfe3", "#c2c7cd", "#6b737c"},
+constexpr std::array<Shade, kColours> kShades = {{
+    {"#a9cbf5", "#7fb0ec", "#2f6db5"},  // blue
+    {"#a5e3e8", "#74d0d8", "#1f8a93"},  // cyan
+    {"#bfe6b0", "#98d482", "#4a8f31"},  // green
+    {"#8fdcc0", "#5fc8a3", "#1c8562"},  // teal
+    {"#d9c2f0", "#c09de6", "#7447a8"},  // purple
+    {"#fad3a0", "#f5b866", "#b06f12"},  // orange
+    {"#f3e9a6", "#e8d96f", "#94830f"},  // yellow
+    {"#dcdfe3", "#c2c7cd", "#6b737c"},  // grey
 }};
+static_assert(!kShades.back().line.empty(), "a colour has no shades");
 
 constexpr std::string_view kFont = "font-family=\"Inter,Helvetica,Arial,sans-serif\"";
 constexpr double kRow = 34;
@@ -58,8 +58,7 @@ std::string escaped(std::string_view text) {
 }
 
 const Shade& shade_of(const OpKind& kind) {
-  const std::string_view name = info(kind.operation).colour;
-  return *std::find_if(kShades.begin(), kShades.end(), [&](const Shade& shade) { return shade.colour == name; });
+  return kShades[static_cast<std::size_t>(info(kind.operation).colour)];
 }
 
 class Picture {

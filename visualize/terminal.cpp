@@ -14,22 +14,22 @@
 namespace stave {
 namespace {
 
-/// The shades of one colour name of kOperations, of the 256 colours of terminals: for even and for odd chunks.
+/// The shades of a Colour, of the 256 colours of terminals: for even and for odd chunks.
 struct Shade {
-  std::string_view colour;
   int even;
   int odd;
 };
-constexpr std::array<Shade, 8> kShades = {{
-    {"blue", 111, 75},
-    {"cyan", 123, 80},
-    {"green", 157, 114},
-    {"teal", 79, 43},
-    {"purple", 183, 141},
-    {"orange", 222, 215},
-    {"yellow", 229, 227},
-    {"grey", 252, 247},
+constexpr std::array<Shade, kColours> kShades = {{
+    {111, 75},  // blue
+    {123, 80},  // cyan
+    {157, 114},  // green
+    {79, 43},  // teal
+    {183, 141},  // purple
+    {222, 215},  // orange
+    {229, 227},  // yellow
+    {252, 247},  // grey
 }};
+static_assert(kShades.back().odd > 0, "a colour has no shades");
 
 struct Glyphs {
   std::string_view bar;
@@ -212,11 +212,10 @@ class Drawing {
     result += text;
     for (std::size_t i = text.size(); i < room; ++i) result += options_.colour ? " " : glyphs_.run;
     if (!options_.colour) return result;
-    const std::string_view name = info(table_.ops.kind(op).operation).colour;
-    const auto shade = std::find_if(kShades.begin(), kShades.end(), [&](const Shade& s) { return s.colour == name; });
+    const Shade& shade = kShades[static_cast<std::size_t>(info(table_.ops.kind(op).operation).colour)];
     // Without bars neighbours are told apart by their shades.
     const bool odd = (labels_.several_stages() ? labels_.chunk(device, op) : table_.ops.microbatch(op)) % 2 == 1;
-    return fmt::format("\x1b[38;5;16;48;5;{}m{}\x1b[0m", odd ? shade->odd : shade->even, result);
+    return fmt::format("\x1b[38;5;16;48;5;{}m{}\x1b[0m", odd ? shade.odd : shade.even, result);
   }
 
   std::string remarks() const {

@@ -191,8 +191,8 @@ Json table_json(const Verdicts& verdicts) {
       each["freezes"] = levels.freezes;
       each["stages_visited"] = levels.visited;
       Json idle = Json::object();
-      for (const IdleCause cause : kKnownCauses)
-        idle[std::string(name_of(cause))] = levels.account.idle[static_cast<std::size_t>(cause)];
+      for (const IdleCauseInfo& cause : kIdleCauses)
+        idle[std::string(cause.name)] = levels.account.idle[static_cast<std::size_t>(cause.cause)];
       each["mean_idle"] = idle;
       each["critical_path"] = {{"ops", levels.account.path_op_time},
                                {"messages", levels.account.path_messages},

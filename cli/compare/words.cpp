@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "cli/compare/columns.h"
@@ -16,32 +17,7 @@ namespace {
 constexpr std::size_t kMostNames = 8;
 constexpr std::size_t kMostTurns = 6;
 
-std::string words_of(const std::optional<IdleCause>& cause) {
-  if (!cause) return "of work";
-  switch (*cause) {
-    case IdleCause::Filling:
-      return "filling the pipeline";
-    case IdleCause::Draining:
-      return "draining it";
-    case IdleCause::Imbalance:
-      return "after its last op";
-    case IdleCause::Forward:
-      return "waiting for forwards elsewhere";
-    case IdleCause::Gradient:
-      return "waiting for gradients elsewhere";
-    case IdleCause::Message:
-      return "waiting for messages under way";
-    case IdleCause::Queue:
-      return "waiting for messages behind others";
-    case IdleCause::Link:
-      return "waiting for shared links";
-    case IdleCause::Setup:
-      return "changing from op to op";
-    case IdleCause::Memory:
-      return "waiting for memory";
-  }
-  return "";
-}
+std::string_view words_of(const std::optional<IdleCause>& cause) { return cause ? info(*cause).words : "of work"; }
 
 std::string count(std::uint32_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "executor/control/place.h"
+#include "executor/control/launcher_variables.h"
 #include "executor/replicate.h"
 #include "executor/transport/transports.h"
 

@@ -15,7 +15,7 @@
 
 #include "core/result.h"
 #include "core/ticks.h"
-#include "executor/control/place.h"
+#include "executor/control/launcher_variables.h"
 #include "executor/control/position.h"
 #include "executor/control/server.h"
 #include "executor/control/wire.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "executor/clock.h"
-#include "executor/control/place.h"
+#include "executor/control/launcher_variables.h"
 
 namespace stave {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "executor/control/place.h"
+#include "executor/control/launcher_variables.h"
 #include "executor/ranks/ranks.h"
 #include "executor/transport/transports.h"
 

@@ -332,12 +332,12 @@ class Ahead {
 }  // namespace
 
 bool is_known_ahead(Sharing sharing, const SimulationRules& rules, const Contention& contention) {
-  return sharing != Sharing::Fair && !rules.blocking && !rules.buffered_bytes && !contention.slows_down();
+  return info(sharing).is_known_ahead && !rules.blocking && !rules.buffered_bytes && !contention.slows_down();
 }
 
 Timeline simulate_ahead(const Program& program, const std::vector<Ticks>& lengths, const Costs& costs, Sharing sharing,
                         const SimulationRules& rules, const Contention& contention) {
-  return Ahead(program, lengths, costs, sharing == Sharing::FirstCome, rules, contention).run();
+  return Ahead(program, lengths, costs, info(sharing).takes_turns, rules, contention).run();
 }
 
 }  // namespace stave

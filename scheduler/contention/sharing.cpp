@@ -18,9 +18,9 @@ Timeline simulate_with(const Program& program, const std::vector<Ticks>& lengths
 }  // namespace
 
 constinit const std::array<SharingRule, 3> kSharings = {{
-    {"first-come", "one after the other", simulate_with<FirstCome>},
-    {"fair", "at once, each with an equal part", simulate_with<Fair>},
-    {"own", "as if none were shared", simulate_with<Own>},
+    {"first-come", "one after the other", true, true, simulate_with<FirstCome>},
+    {"fair", "at once, each with an equal part", false, false, simulate_with<Fair>},
+    {"own", "as if none were shared", false, true, simulate_with<Own>},
 }};
 
 }  // namespace stave

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ struct SharingRule {
   std::string_view name;
   /// What messages do, for help.
   std::string_view words;
+  /// One message has a link until the next one may have it (turns.h).
+  bool takes_turns = false;
+  /// When a message begins to move it is known when it has moved, by what ahead.h does of the rule.
+  bool is_known_ahead = false;
   /// simulate_shared() by this rule, event by event.
   Timeline (*simulate)(const Program&, const std::vector<Ticks>& lengths, const Costs&, const SimulationRules&,
                        const Contention&);
@@ -40,5 +45,7 @@ struct SharingRule {
 
 /// The first is that of links of which nothing is said.
 extern const std::array<SharingRule, 3> kSharings;
+
+inline const SharingRule& info(Sharing sharing) { return kSharings[static_cast<std::size_t>(sharing)]; }
 
 }  // namespace stave

@@ -26,7 +26,7 @@ Timeline simulate_shared(const Program& program, const std::vector<Ticks>& lengt
   const Sharing sharing = sharing_of(rules, contention);
   if (is_known_ahead(sharing, rules, contention))
     return simulate_ahead(program, lengths, costs, sharing, rules, contention);
-  return kSharings[static_cast<std::size_t>(sharing)].simulate(program, lengths, costs, rules, contention);
+  return info(sharing).simulate(program, lengths, costs, rules, contention);
 }
 
 }  // namespace stave

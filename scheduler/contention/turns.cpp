@@ -102,7 +102,7 @@ Turns::Turns(const Program& program, const Timeline& timeline, const SimulationR
   Finder finder(program, timeline);
   if (rules.blocking) finder.add_devices();
   if (rules.rendezvous) finder.add_edges();
-  if (sharing_of(rules, contention) == Sharing::FirstCome)
+  if (info(sharing_of(rules, contention)).takes_turns)
     finder.add_links(contention);
   turns_ = finder.take();
 }

@@ -33,8 +33,8 @@ Priced price(const Schedule& schedule, const Table& table) {
 
 std::vector<Ticks> idle(const Report& report, std::uint32_t device) {
   std::vector<Ticks> result;
-  for (IdleCause cause : kKnownCauses)
-    result.push_back(report.devices[DeviceId(device)].idle[static_cast<std::size_t>(cause)]);
+  for (const IdleCauseInfo& each : kIdleCauses)
+    result.push_back(report.devices[DeviceId(device)].idle[static_cast<std::size_t>(each.cause)]);
   return result;
 }
 

@@ -1,4 +1,4 @@
-#include "executor/control/place.h"
+#include "executor/control/launcher_variables.h"
 
 #include <charconv>
 #include <cstdlib>
