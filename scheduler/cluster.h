@@ -1,5 +1,5 @@
 // Cluster: the machine that a schedule is priced on: accelerators, the nodes they sit in, and the links between them.
-// Read from TOML; docs/clusters.md is its reference. What a model's ops take on it is model_prices.h.
+// Read from TOML; docs/machines.md is its reference. What a model's ops take on it is model_prices.h.
 #pragma once
 
 #include <array>
