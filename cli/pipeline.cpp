@@ -89,6 +89,10 @@ Result<void> read_prices(Loaded& into, const ScheduleOptions& options) {
 }  // namespace
 
 Result<Outcome> rejected(const Loaded& loaded, const Diagnostics& wrong) {
+  // With a map it is the map that does not fit.
+  if (loaded.machine != nullptr && !loaded.machine->map().empty())
+    for (const Diagnostic& each : wrong.all())
+      if (each.kind == "cluster-small") return Failure{each.message};
   if (loaded.costs)
     for (const Diagnostic& each : wrong.all())
       if (each.primary.span.valid() && each.primary.span.source == *loaded.costs)

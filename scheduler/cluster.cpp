@@ -36,6 +36,7 @@ class Reading {
       refuse(sink_, "toml-missing", root_.table().span, "a cluster needs a node", "", {"as `[[node]]` with `device = \"h100\"`, `count = 8`"});
     else
       result_.span = nodes[0]->span;
+    check_sharing();
     if (sink_.errors() != before) return std::nullopt;
     return std::move(result_);
   }
@@ -126,6 +127,8 @@ class Reading {
     result.bytes_per_second = need_quantity(reader, "bandwidth", Quantity::BytesPerSecond).value_or(1);
     result.shared_by = reader.whole("shared_by", 1, kMaxAccelerators).value_or(1);
     result.both_ways = reader.truth("both_ways").value_or(true);
+    const TomlMember* const shared = reader.find("shared_by");
+    shared_by_.push_back(shared == nullptr ? Span() : shared->value.span);
     reader.refuse_others();
     result_.links.push_back(std::move(result));
   }
@@ -154,6 +157,17 @@ class Reading {
     else if (!names.empty())
       diagnostic.notes.push_back(fmt::format("there are {}", fmt::join(names, ", ")));
     sink_.add(std::move(diagnostic));
+  }
+
+  // Those that share a link sit in one node.
+  void check_sharing() {
+    std::uint32_t most = 0;
+    for (const Node& each : result_.nodes) most = std::max(most, each.count);
+    for (std::size_t i = 0; i < result_.links.size() && most > 0; ++i)
+      if (const std::uint32_t by = result_.links[i].shared_by; by > most)
+        refuse(sink_, "toml-value", shared_by_[i],
+               fmt::format("a link is shared by accelerators of one node, and {} of `shared_by` are more than the {} of the largest",
+                           by, most));
   }
 
   void node(const TomlValue& table) {
@@ -257,6 +271,8 @@ class Reading {
   TomlReader root_;
   Diagnostics& sink_;
   Cluster result_;
+  /// Of each link, where the file says it.
+  std::vector<Span> shared_by_;
   std::map<std::string, std::uint32_t> group_of_;
   std::map<std::string, std::uint32_t> area_of_;
   std::vector<Joined> by_accelerators_;
