@@ -112,11 +112,16 @@ void print_error(std::string_view text) { write_all(STDERR_FILENO, text); }
 
 Result<void> check_output(const std::string& path, const std::vector<std::string>& inputs) {
   if (path == "-") return {};
-  if (path.empty()) return Failure{"the name of an output is empty"};
   if (path.size() > 4095) return Failure{"the name of an output is too long"};
   struct stat output = {};
-  if (stat(path.c_str(), &output) != 0) return {};
+  if (stat(path.c_str(), &output) != 0) {
+    // What is new is made in its folder.
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) return cannot_write(path, errno);
+    return {};
+  }
   if (S_ISDIR(output.st_mode)) return Failure{fmt::format("cannot write `{}`: it is a folder", path)};
+  if (access(path.c_str(), W_OK) != 0) return cannot_write(path, errno);
   for (const std::string& input : inputs) {
     struct stat other = {};
     if (input != "-" && stat(input.c_str(), &other) == 0 && other.st_dev == output.st_dev &&

@@ -39,7 +39,7 @@ void print_error(std::string_view text);
 /// that was not finished when the program is interrupted is removed.
 Result<void> write_output(const std::string& path, std::string_view text, const std::vector<std::string>& inputs);
 
-/// What `write_output` would refuse before anything is computed.
+/// What `write_output` would refuse before anything is computed; it may still fail later, as of a full disk.
 Result<void> check_output(const std::string& path, const std::vector<std::string>& inputs);
 
 /// On an interrupt or a request to end: removes the unfinished output, and ends with 128 plus the signal.

@@ -80,6 +80,14 @@ std::string complaint(CLI::App& app, const std::vector<std::string>& words, cons
   return fmt::format("{}\n{}", error.what(), help);
 }
 
+/// An empty name, as of a variable that is not set, would be taken for an option that is not given.
+void refuse_empty_values(CLI::App& command) {
+  const CLI::Validator is_given([](std::string& text) { return text.empty() ? "its value is empty" : ""; }, "");
+  for (CLI::Option* option : command.get_options())
+    if (!option->get_lnames().empty() && option->get_expected_min() > 0 && !option->check_lname("stage-options"))
+      option->check(is_given);
+}
+
 Exit run_command_line(int count, char** arguments) {
   CLI::App app("A pipeline-parallel training schedule, written in a small language, is checked, drawn, priced and run.",
                "stave");
@@ -92,6 +100,7 @@ Exit run_command_line(int count, char** arguments) {
     CLI::App* command = add(app, exit);
     command->set_help_flag("-h,--help", "print this help");
     command->get_formatter()->column_width(30);
+    refuse_empty_values(*command);
   }
   app.get_formatter()->column_width(30);
   app.footer("Example:\n  stave show zb_h1 P=4 M=8\n\nstave COMMAND --help says more of each.");

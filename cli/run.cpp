@@ -1,6 +1,7 @@
 // stave run: trains with a schedule, and holds what was measured against what the simulator predicts.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,8 +42,11 @@ ChosenClock choose_clock(const RunArguments& arguments, std::uint32_t devices, c
   if (arguments.is_on_gpus()) return {Clock::Wall, "wall: events of the GPU"};
   if (arguments.clock == "wall") return {Clock::Wall, fmt::format("wall, as asked for: {}", have)};
   // Ranks of several hosts must all choose the same, whatever cores each has.
-  if (arguments.clock != "virtual" && role.is_rank && arguments.ranks == 0)
-    return {Clock::Wall, "wall: the ranks have cores of their own"};
+  if (arguments.clock != "virtual" && role.is_rank && arguments.ranks == 0) {
+    std::string here = fmt::format("rank 0 may use {} core{}", cores, cores == 1 ? "" : "s");
+    if (role.place && role.place->local_size > 1) here += fmt::format(", with {} more ranks on its host", role.place->local_size - 1);
+    return {Clock::Wall, "wall: a launcher has started the ranks; " + here};
+  }
   if (arguments.clock != "virtual" && cores >= 2 * devices) return {Clock::Wall, "wall: " + have};
   return {Clock::Virtual,
           fmt::format("virtual: an op lasts the CPU time of its thread, a message{} its priced time\n"
@@ -66,7 +70,7 @@ class Training {
     if (const Exit exit = prepare(); exit != Exit::Done) return exit;
     if (arguments_.has_own_stage() && !built_.schedule->costs.freeze.empty())
       return fail("--stage: the library's stages freeze nothing, and the schedule does");
-    if (const Result<void> checked = check_output(arguments_.timeline, files_of(arguments_.schedule, one_.loaded));
+    if (const Result<void> checked = check_output(arguments_.timeline, inputs());
         !arguments_.timeline.empty() && !checked)
       return fail(checked.failure().message);
     if (arguments_.is_on_gpus()) {
@@ -133,14 +137,14 @@ class Training {
     // The copies are alike: what is shown is the first.
     if (arguments_.replicas > 1 && !report->losses.empty())
       report->timeline = copy_of(*built_.program, report->timeline, arguments_.replicas, 0);
+    Result<void> written;
     if (!arguments_.timeline.empty() && is_first && !report->losses.empty()) {
       const RecordedTimeline recorded =
           record(*built_.program, report->timeline, title_of(*built_.schedule), TimelineOrigin::Measured);
-      const Result<void> written =
-          write_output(arguments_.timeline, write_timeline(recorded), files_of(arguments_.schedule, one_.loaded));
-      if (!written) return fail(written.failure().message);
+      written = write_output(arguments_.timeline, write_timeline(recorded), inputs());
     }
     text.close(*report);
+    if (!written) return fail(written.failure().message);
     if (report->interrupted) return static_cast<Exit>(128 + report->signal);
     if (!text.failure().empty()) return fail(text.failure());
     if (log && !log->failure().empty()) return fail(log->failure());
@@ -151,6 +155,14 @@ class Training {
   /// The program that is run: the schedule's, or several of it.
   const Program& program() const { return replicated_ ? *replicated_ : *built_.program; }
 
+  /// What no output may be written over.
+  std::vector<std::string> inputs() const {
+    std::vector<std::string> result = files_of(arguments_.schedule, one_.loaded);
+    result.insert(result.end(), arguments_.data.begin(), arguments_.data.end());
+    result.push_back(arguments_.stage);
+    return result;
+  }
+
   Result<void> check() const {
     if (Result<void> valid = validate(arguments_.model); !valid) return valid;
     if (arguments_.checkpoint.empty() && (arguments_.resume || arguments_.checkpoint_every > 0))
@@ -158,6 +170,12 @@ class Training {
                                  arguments_.resume ? "--resume" : "--checkpoint-every")};
     if (!arguments_.checkpoint.empty() && arguments_.sleeps())
       return Failure{"--checkpoint: sleeps have no state to keep"};
+    const auto real = [](const std::string& path) {
+      std::error_code ignored;
+      return std::filesystem::weakly_canonical(path, ignored);
+    };
+    if (!arguments_.timeline.empty() && !arguments_.log.empty() && real(arguments_.timeline) == real(arguments_.log))
+      return Failure{fmt::format("--timeline and --log both name {}", printable(arguments_.log))};
     if (arguments_.verify && arguments_.clip > 0)
       return Failure{"--verify compares gradients as they were summed, and --clip scales them: leave one of both out"};
     if (arguments_.verify && arguments_.resume)

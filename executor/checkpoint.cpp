@@ -51,7 +51,7 @@ std::optional<std::uint64_t> steps_of(const fs::path& path) {
   std::uint64_t steps = 0;
   if (name.rfind(kPrefix, 0) != 0) return {};
   const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), steps);
-  if (error != std::errc() || end != name.data() + name.size()) return {};
+  if (error != std::errc() || end != name.data() + name.size() || name != name_of(steps)) return {};
   return steps;
 }
 
@@ -187,6 +187,7 @@ Result<void> prepare_checkpoints(const std::string& folder, bool resumes) {
   if (const std::uint64_t last = last_checkpoint(folder); last != 0 && !resumes)
     return Failure{"there are checkpoints in " + folder + ", up to step " + std::to_string(last) +
                    "; go on from them with --resume, or name another folder"};
+  if (resumes && last_checkpoint(folder) == 0) return Failure{"there is no checkpoint in " + folder};
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return failed(folder, error.message());

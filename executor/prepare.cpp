@@ -14,8 +14,8 @@ Result<void> place(const Program& program, const RunOptions& options, Plan& plan
   const std::uint32_t devices = program.table.devices();
   const std::uint32_t ranks = options.ranks->control.size();
   if (ranks != devices)
-    return Failure{"the schedule has " + std::to_string(devices) + " devices, one a rank, but there are " +
-                   std::to_string(ranks) + " ranks"};
+    return Failure{"the schedule has " + std::to_string(devices) + " devices, one a rank, but there " +
+                   (ranks == 1 ? "is 1 rank" : "are " + std::to_string(ranks) + " ranks")};
   if (program.order.empty()) return Failure{"a program that was lowered unchecked runs in one process only"};
   for (std::uint32_t d = 0; d < devices; ++d) plan.model.here.push_back(options.ranks->has(DeviceId(d)));
   return {};

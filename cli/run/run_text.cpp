@@ -237,8 +237,10 @@ void RunText::compare(const RunReport& report) {
   const MessageTime really = message_time(program, report.timeline);
   const MessageTime expected = message_time(program, predicted);
   if (really.under_way > 0)
-    say(fmt::format("messages    {:.1f} % of {} behind computing, predicted {:.1f} % of {}\n", 100 * really.hidden(),
-                    time(really.under_way), 100 * expected.hidden(), time(expected.under_way)));
+    say(fmt::format("messages    {:.1f} % of {} behind computing, predicted {}\n", 100 * really.hidden(),
+                    time(really.under_way),
+                    expected.under_way > 0 ? fmt::format("{:.1f} % of {}", 100 * expected.hidden(), time(expected.under_way))
+                                           : "to take no time"));
   const double ratio = predicted_end > 0 ? static_cast<double>(measured_end) / static_cast<double>(predicted_end) : 1;
   if (options_.clock == Clock::Wall && std::abs(ratio - 1) > 0.1 && !arguments_.is_on_gpus())
     say(from_costs ? "More than 10 % apart: the machine was busy, or the sleeps are too short for its timer; try a larger "

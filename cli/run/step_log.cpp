@@ -41,6 +41,8 @@ Result<StepLog> StepLog::open(const std::string& path, std::optional<std::uint64
 }
 
 void StepLog::step(const StepReport& step) {
+  // A line that was cut is the last, so that the log can be gone on with.
+  if (!failure_.empty()) return;
   const nlohmann::ordered_json entry = {
       {"step", step.step + 1},
       {"loss", step.loss},
@@ -52,7 +54,7 @@ void StepLog::step(const StepReport& step) {
   };
   const std::string line = entry.dump() + "\n";
   const bool written = std::fputs(line.c_str(), file_.get()) >= 0 && std::fflush(file_.get()) == 0;
-  if (!written && failure_.empty()) failure_ = "--log: cannot write " + path_ + ": " + std::strerror(errno);
+  if (!written) failure_ = "--log: cannot write " + path_ + ": " + std::strerror(errno);
 }
 
 }  // namespace stave

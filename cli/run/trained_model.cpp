@@ -76,8 +76,6 @@ Result<void> TrainedModel::make(const Program& program, Gpu* gpu) {
     }
     return {};
   }
-  for (const std::string& file : arguments_.data)
-    if (file.empty()) return Failure{"--data: the name of the file is empty"};
   std::vector<std::string> files = arguments_.data.empty() ? own_docs() : arguments_.data;
   if (files.empty()) return Failure{"there is no text to train on; name a file with --data"};
   Result<Corpus> corpus = Corpus::load(files, arguments_.model.sequence + 1);

@@ -60,6 +60,7 @@ class Reader {
   // Where rank 0 listens, if that is said.
   Result<void> master(RankPlace& place) const {
     if (const std::optional<std::string> host = text("MASTER_ADDR")) {
+      if (host->empty()) return Failure{"the variable MASTER_ADDR is empty, but must be the address of rank 0"};
       place.host = *host;
       if (text("MASTER_PORT") || place.port == 0) {
         const Result<std::uint32_t> port = number("MASTER_PORT", 1, UINT16_MAX);

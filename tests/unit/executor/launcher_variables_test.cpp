@@ -142,6 +142,8 @@ TEST_CASE("a variable that is missing or wrong is named with its value") {
         "the variable WORLD_SIZE is '99999', but must be a number from 1 to 4096");
   CHECK(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}) ==
         "RANK is set, but MASTER_ADDR, where rank 0 is found, is not");
+  CHECK(failure({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", "1"}}) ==
+        "the variable MASTER_ADDR is empty, but must be the address of rank 0");
   CHECK(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "70000"}}) ==
         "the variable MASTER_PORT is '70000', but must be a number from 1 to 65535");
   CHECK(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}}) ==

@@ -287,7 +287,7 @@ TEST_CASE("as many ranks as devices") {
   options.ranks = &ranks;
   const Result<RunReport> report = run(program, workload, options);
   REQUIRE(!report);
-  CHECK(report.failure().message == "the schedule has 2 devices, one a rank, but there are 1 ranks");
+  CHECK(report.failure().message == "the schedule has 2 devices, one a rank, but there is 1 rank");
 }
 
 }  // namespace
