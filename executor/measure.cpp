@@ -135,6 +135,10 @@ void Measured::report(RunReport& into) const {
   const std::vector<const Step*> steps = middle();
   const Step& one = *steps[(steps.size() - 1) / 2];
   into.timeline = one.timeline;
+  // What a step does before its first op or message is no part of the schedule, and of no makespan.
+  const Ticks first = std::ranges::min(into.timeline.start);
+  for (std::vector<Ticks>* times : {&into.timeline.start, &into.timeline.end})
+    for (Ticks& each : *times) each -= first;
   into.timeline_step = one.step;
   into.makespan_ns = one.makespan;
   into.bubble = bubble(program_, into.timeline);

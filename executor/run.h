@@ -94,7 +94,7 @@ struct TypicalMessage {
 
 struct RunReport {
   /// One step, measured: that of median makespan among the last ones. Ticks are ns, the unit is us; time 0 is the start
-  /// of the step.
+  /// of its first op or message.
   Timeline timeline;
   std::uint64_t timeline_step = 0;
   Ticks makespan_ns = 0;

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -35,7 +36,12 @@ Result<StepLog> StepLog::open(const std::string& path, std::optional<std::uint64
     if (const Result<void> written = write_output(path, kept.value(), {}); !written)
       return Failure{"--log: " + written.failure().message};
   }
-  log.file_.reset(std::fopen(path.c_str(), done ? "ae" : "wxe"));
+  // An empty one is of a run that did not come to its first step.
+  std::error_code error;
+  const bool is_empty = std::filesystem::is_regular_file(path, error) && std::filesystem::is_empty(path, error);
+  log.file_.reset(std::fopen(path.c_str(), done || is_empty ? "ae" : "wxe"));
+  if (log.file_ == nullptr && errno == EEXIST)
+    return Failure{"--log: there is " + log.path_ + " already; name a new file, or go on with it by --resume"};
   if (log.file_ == nullptr) return Failure{"--log: cannot write " + log.path_ + ": " + std::strerror(errno)};
   return log;
 }

@@ -243,13 +243,17 @@ Result<std::unique_ptr<CudaLanes>> CudaLanes::make(std::uint32_t devices, bool g
   const int gpus = found.value();
   if (gpu < 0 || gpu >= gpus)
     return Failure{"GPU " + std::to_string(gpu) + " is not here: there are " + std::to_string(gpus)};
+  const bool all_each = gpu_each && !here.valid();
+  if (all_each && devices > static_cast<std::uint32_t>(gpus))
+    return Failure{"--transport nccl takes a GPU for each of the " + std::to_string(devices) + " devices, and there " +
+                   (gpus == 1 ? "is 1" : "are " + std::to_string(gpus)) + "; --transport local runs all on one"};
   auto lanes = std::make_unique<CudaLanes>();
   lanes->lanes_.resize(devices);
   try {
     for (std::uint32_t d = 0; d < devices; ++d) {
       if (here.valid() && here.value != d) continue;
       CudaLane& lane = lanes->lanes_[DeviceId(d)];
-      lane.gpu = gpu_each && !here.valid() ? static_cast<int>(d) % gpus : gpu;
+      lane.gpu = all_each ? static_cast<int>(d) : gpu;
       check(cudaSetDevice(lane.gpu), "cudaSetDevice");
       lane.stream = make_stream(true).release();
     }

@@ -32,8 +32,8 @@ Result<int> count_gpus();
 /// The compute lanes of a run, which its stages are made for.
 class CudaLanes {
  public:
-  /// Streams of lowest priority on GPU 0, or with `gpu_each` device d on GPU d modulo their number; of all devices, or
-  /// of `here` alone, on its GPU `gpu`. Errors: no GPU, in CUDA's words.
+  /// Streams of lowest priority on GPU 0, or with `gpu_each` device d on GPU d; of all devices, or of `here` alone, on
+  /// its GPU `gpu`. Errors: no GPU, in CUDA's words; fewer than devices.
   static Result<std::unique_ptr<CudaLanes>> make(std::uint32_t devices, bool gpu_each, DeviceId here = {}, int gpu = 0);
   ~CudaLanes();
 

@@ -19,6 +19,9 @@ fail() {
 }
 # In "out" and "err".
 run() { timeout 120 "$@" >out 2>err || fail "$*: $(tail -n 3 err)"; }
+# Fewer GPUs than devices in one process.
+FAKE_CUDA_DEVICES=3 timeout 60 "$stave" run zb_h1 P=4 M=4 --workload integer --steps 1 --backend cuda --transport nccl >out 2>err
+[[ $? == 2 ]] && grep -qF "takes a GPU for each of the 4 devices, and there are 3; --transport local" err || fail "three GPUs: $(cat out err)"
 losses() { grep -ohE '"loss":[0-9.e+-]+' "$@" | cut -d : -f 2; }
 # Whether losses in two logs differ by 1e-5 at most, and are $1.
 alike() {

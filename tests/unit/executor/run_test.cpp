@@ -127,6 +127,9 @@ TEST_CASE("sleeps on the wall clock come close to their costs") {
   CHECK(report.value().makespan_ns >= expected);
   // Wide, for machines under load; the benchmark has the figure.
   CHECK(report.value().makespan_ns < 2 * expected);
+  // From the first op on, as the makespan is.
+  CHECK(std::ranges::min(report.value().timeline.start) == 0);
+  CHECK(std::ranges::max(report.value().timeline.end) == report.value().makespan_ns);
   for (std::uint32_t n = 0; n < p.nodes(); ++n)
     for (NodeId before : p.waits[n])
       CHECK(report.value().timeline.start[n] >= report.value().timeline.end[before.value]);
