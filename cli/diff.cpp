@@ -76,7 +76,7 @@ Exit diff(const DiffArguments& arguments) {
       return fail(fmt::format("cannot read {}: no such file", printable(file.file)));
   const bool first = looks_like_timeline(files.value()[0].file);
   if (first != looks_like_timeline(files.value()[1].file))
-    return fail("one of the two is a timeline, the other is not");
+    return fail(fmt::format("`{}` is a timeline, and `{}` is none", files.value()[first ? 0 : 1].file, files.value()[first ? 1 : 0].file));
   return first ? diff_timelines(arguments, files.value()) : diff_tables(arguments, files.value());
 }
 

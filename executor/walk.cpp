@@ -80,9 +80,9 @@ Position Walk::position(std::uint64_t what) const {
   };
   const auto is_under_way = [&](NodeId n) { return pending_[n.value].load(std::memory_order_relaxed) == 0; };
   if (program.is_message(node))
-    return {(is_sent(node) ? "sends the " : "receives the ") + execution_.text(node), other_of(node)};
+    return {(is_sent(node) ? "the send of the " : "the receive of the ") + execution_.text(node), other_of(node)};
   if (is_under_way(node)) return {execution_.text(node), other_of(node)};
-  Position result("waits before " + execution_.text(node));
+  Position result("the wait before " + execution_.text(node));
   for (std::uint32_t n = 0; n < program.nodes() && result.waits_for == kNobody; ++n) {
     const NodeId before(n);
     if (!execution_.takes_part(before) || ended_[n].load(std::memory_order_relaxed)) continue;

@@ -14,7 +14,7 @@ struct Position {
   Position() = default;
   Position(std::string words, std::uint32_t rank = kNobody) : doing(std::move(words)), waits_for(rank) {}
 
-  /// "F(1, 3) on device 1, step 4"; empty if it is not known.
+  /// A noun: "F(1, 3) on device 1, step 4", "the wait before B(0, 0) on device 0, step 1"; empty if it is not known.
   std::string doing;
   std::uint32_t waits_for = kNobody;
 };

@@ -477,18 +477,18 @@ std::string CudaRank::text(NodeId node) const {
 }
 
 Position CudaRank::position(std::uint64_t what) const {
-  if (what == kConnects) return {"connects to the other ranks by NCCL"};
+  if (what == kConnects) return {"the connecting to the other ranks by NCCL"};
   if (what == kGraph) return {"the graph of step " + std::to_string(step_.load(std::memory_order_relaxed) + 1)};
   const LaneItem& item = lane_plan_.items[what];
   const auto edge = [&](const LaneItem& each) { return program_.edges[program_.message(each.node).edge.value]; };
-  if (item.action == Action::Send) return {"sends the " + text(item.node), edge(item).target.value};
-  if (item.action == Action::Receive) return {"receives the " + text(item.node), edge(item).source.value};
+  if (item.action == Action::Send) return {"the send of the " + text(item.node), edge(item).target.value};
+  if (item.action == Action::Receive) return {"the receive of the " + text(item.node), edge(item).source.value};
   for (std::uint32_t w = item.first_wait; w < item.end_wait; ++w) {
     const std::uint32_t number = recorded_by_[lane_plan_.waits[w]];
     const LaneItem& before = lane_plan_.items[number];
     if ((before.action != Action::Receive && before.action != Action::Send) || has_ended(number)) continue;
     const Edge& way = edge(before);
-    return {"waits before " + text(item.node), (before.action == Action::Receive ? way.source : way.target).value};
+    return {"the wait before " + text(item.node), (before.action == Action::Receive ? way.source : way.target).value};
   }
   return {text(item.node)};
 }

@@ -44,7 +44,7 @@ TEST_CASE("an op waits for the rank that its message comes from, a message for i
   const Rank rank(one_f_one_b(2, 1), 2, 1, 0);
   CHECK(rank.at(0).doing == "F(0, 0) on device 0, step 1");
   CHECK(rank.at(0).waits_for == kNobody);
-  CHECK(rank.at(1).doing == "waits before B(0, 0) on device 0, step 1");
+  CHECK(rank.at(1).doing == "the wait before B(0, 0) on device 0, step 1");
   CHECK(rank.at(1).waits_for == 1);
   REQUIRE(rank.program.messages.size() == 2);
   for (std::uint32_t m = 0; m < 2; ++m)
