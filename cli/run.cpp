@@ -92,8 +92,9 @@ class Training {
     if (role.value().place) options.processes_here = std::max(1u, role.value().place->local_size);
     if (role.value().is_rank) {
       if (role.value().place && role.value().place->size != program().table.devices())
-        return fail(fmt::format("the schedule has {} devices, one a rank, but {} has started {} ranks",
+        return fail(fmt::format("the schedule has {} devices{}, one a rank, but {} has started {} ranks",
                                 program().table.devices(),
+                                arguments_.replicas > 1 ? fmt::format(" in {} replicas", arguments_.replicas) : "",
                                 arguments_.ranks > 0 ? "--ranks" : role.value().place->launcher, role.value().place->size));
       Result<std::unique_ptr<JoinedRank>> joined =
           join(role.value(), arguments_, what_runs());

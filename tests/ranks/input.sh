@@ -70,6 +70,9 @@ unset WORLD_SIZE MASTER_ADDR MASTER_PORT
 "$stave" "${arguments[@]}" --data one --ranks 3 >out.0 2>err.0
 expect "too many ranks" 0 2 $? "stave: the schedule has 2 devices, one a rank, but --ranks has started 3 ranks"
 
+"$stave" "${arguments[@]}" --data one --ranks 2 --replicas 2 >out.0 2>err.0
+expect "too few ranks" 0 2 $? "stave: the schedule has 4 devices in 2 replicas, one a rank, but --ranks has started 2 ranks"
+
 # A limit of the size of files is met as a full disk is: what stands there stays.
 "$stave" "${arguments[@]}" --data one --tied --ranks 2 --steps 2 --checkpoint full >out.0 2>err.0
 expect "a first checkpoint" 0 0 $? ""
