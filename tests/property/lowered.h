@@ -12,9 +12,9 @@
 #include "compiler/render.h"
 #include "compiler/verify.h"
 #include "executor/plan.h"
-#include "scheduler/costs.h"
 #include "scheduler/order/order.h"
 #include "scheduler/start_times.h"
+#include "tests/unit/support/costs.h"
 
 namespace stave::test {
 
@@ -32,9 +32,7 @@ inline Schedule schedule_of(const std::string& text, const std::vector<Argument>
 /// The table that a schedule orders, verified.
 inline Table table_of(const Schedule& schedule) {
   Diagnostics sink;
-  const std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  std::optional<Table> table = order(schedule, *costs, sink);
+  std::optional<Table> table = order(schedule, costs_of(schedule), sink);
   REQUIRE(table);
   REQUIRE(verify(schedule, *table, sink));
   return std::move(*table);
@@ -43,9 +41,7 @@ inline Table table_of(const Schedule& schedule) {
 /// A verified table lowered under the schedule's costs, and proven to finish without buffers.
 inline Program program_of(const Schedule& schedule, const Table& table) {
   Diagnostics sink;
-  const std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  Program program = lower(schedule, table, start_times(schedule, table, *costs));
+  Program program = lower(schedule, table, start_times(schedule, table, costs_of(schedule)));
   REQUIRE(verify(program, schedule, sink));
   return program;
 }

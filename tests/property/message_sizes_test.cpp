@@ -13,6 +13,7 @@
 #include "scheduler/simulate.h"
 #include "scheduler/toml.h"
 #include "tests/property/lowered.h"
+#include "tests/unit/support/costs.h"
 
 namespace stave {
 namespace {
@@ -58,18 +59,11 @@ std::string four(const std::string& sizes, const std::string& order) {
 }
 const std::string kGpipe = "on device d { repeat 3 { F(d, next) } repeat 3 { B(d, next) } }\n";
 
-Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return std::move(*costs);
-}
-
 /// Everyone who prices a table finds the same, and no bound is above it.
 void check_agree(const Schedule& schedule, const ModelPrices& prices) {
   const Table table = test::table_of(schedule);
   const Program program = test::program_of(schedule, table);
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const Starts starts = start_times(schedule, table, costs);
   const Price price = StraightLine(schedule, table, costs).price(costs);
   CHECK(price.makespan == *std::max_element(starts.end.begin(), starts.end.end()));
@@ -88,7 +82,7 @@ TEST_CASE("a message takes the time of its own microbatch, by hand") {
   const ModelPrices prices(model, cluster, {});
   const Schedule schedule = priced(four("microbatches [100, 200, 400]", kGpipe), prices);
   const Program program = test::program_of(schedule, test::table_of(schedule));
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const Contention contention = contention_of(prices, program, costs);
   const Ticks lengths[] = {100, 200, 400};
   REQUIRE(program.messages.size() == 18);
@@ -120,7 +114,7 @@ TEST_CASE("a step of two devices whose messages differ, by hand") {
   const Schedule schedule = priced("schedule two\ndevices 2\nstages 2\nmicrobatches [100, 200, 400]\n"
                                    "place stage s on device s\n" + kGpipe,
                                    prices);
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const Price price = StraightLine(schedule, test::table_of(schedule), costs).price(costs);
   CHECK(price.makespan == 4910 * costs.ticks_per_unit);
   check_agree(schedule, prices);

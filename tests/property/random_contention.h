@@ -1,15 +1,8 @@
 // Random machines to contend on, for random programs.
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <optional>
-#include <utility>
-
-#include "compiler/diagnostics.h"
 #include "core/program.h"
 #include "scheduler/contention/machine.h"
-#include "scheduler/costs.h"
 #include "tests/property/random_tables.h"
 
 namespace stave::test {
@@ -28,13 +21,6 @@ inline Contention random_contention(RandomTables& random, const Program& program
   for (std::uint32_t d = 0; d < program.table.devices(); ++d)
     result.slowdown.push_back(1000 + slower * random.upto(0, 5));
   return result;
-}
-
-inline Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return std::move(*costs);
 }
 
 }  // namespace stave::test

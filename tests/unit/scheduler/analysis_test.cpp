@@ -8,6 +8,7 @@
 #include "doctest/doctest.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "tests/unit/support/costs.h"
 #include "tests/unit/support/training.h"
 
 namespace stave {
@@ -21,12 +22,10 @@ struct Priced {
 };
 
 Priced price(const Schedule& schedule, const Table& table) {
-  Diagnostics sink;
-  const std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
+  const Costs costs = test::costs_of(schedule);
   Priced result;
-  result.program = lower(schedule, table, start_times(schedule, table, *costs));
-  result.times = simulate(result.program, *costs);
+  result.program = lower(schedule, table, start_times(schedule, table, costs));
+  result.times = simulate(result.program, costs);
   result.report = analyse(schedule, result.program, result.times);
   return result;
 }

@@ -8,6 +8,7 @@
 #include "scheduler/bounds/instance.h"
 #include "scheduler/bounds/jackson.h"
 #include "tests/unit/scheduler/every_order.h"
+#include "tests/unit/support/costs.h"
 #include "tests/unit/support/training.h"
 
 namespace stave {
@@ -31,15 +32,8 @@ Table some_order(const Schedule& schedule, bool split) {
   return test::table_of(schedule, rows);
 }
 
-Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return std::move(*costs);
-}
-
 LowerBound bound_of(const Schedule& schedule, bool split = true) {
-  return lower_bound(schedule, some_order(schedule, split), costs_of(schedule));
+  return lower_bound(schedule, some_order(schedule, split), test::costs_of(schedule));
 }
 
 
@@ -111,7 +105,7 @@ void try_one(Tally& tally, std::uint32_t devices, std::uint32_t chunks, std::uin
   const bool limited = random() % 8 != 0;
   if (limited) set_limit(schedule, memory, limit);
   const Table table = some_order(schedule, split);
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const bounds::Instance data = bounds::make_instance(schedule, table, costs, bounds::Alike::Yes);
   test::EveryOrder orders(data, limited ? small_limits(schedule, table, memory, limit) : std::vector<test::SmallLimit>(),
                           true);
@@ -157,13 +151,13 @@ TEST_CASE("microbatches that are alike may run in their order: no other order is
     set_random_costs(schedule, random, false);
     set_limit(schedule, Memory::Halves, 2);
     const Table table = some_order(schedule, split);
-    const bounds::Instance data = bounds::make_instance(schedule, table, costs_of(schedule), bounds::Alike::Yes);
+    const bounds::Instance data = bounds::make_instance(schedule, table, test::costs_of(schedule), bounds::Alike::Yes);
     const auto limits = small_limits(schedule, table, Memory::Halves, 2);
     const test::Optimum rising = test::EveryOrder(data, limits, true).best();
     const test::Optimum any = test::EveryOrder(data, limits, false).best();
     CHECK(any.orders > rising.orders);
     CHECK(any.makespan == rising.makespan);
-    CHECK(lower_bound(schedule, table, costs_of(schedule)).makespan <= any.makespan);
+    CHECK(lower_bound(schedule, table, test::costs_of(schedule)).makespan <= any.makespan);
   }
 }
 
@@ -176,7 +170,7 @@ TEST_CASE("messages of several sizes: never above the optimum of every order, of
     schedule.costs.message =
         test::sized_message_costs<Rational>(schedule, [&] { return static_cast<std::uint32_t>(random() % 30); });
     const Table table = some_order(schedule, round % 4 == 0);
-    const Costs costs = costs_of(schedule);
+    const Costs costs = test::costs_of(schedule);
     const bounds::Instance data = bounds::make_instance(schedule, table, costs, bounds::Alike::No);
     const test::Optimum optimum = test::EveryOrder(data, {}, false).best();
     const LowerBound bound = lower_bound(schedule, table, costs);
@@ -273,7 +267,7 @@ TEST_CASE("larger cases, as a loop and as a V: never above the best of some orde
     const Rational limit = upto(chunks, 2 * devices * chunks);
     set_limit(schedule, memory, limit);
     const Table table = some_order(schedule, split);
-    const Costs costs = costs_of(schedule);
+    const Costs costs = test::costs_of(schedule);
     const bounds::Instance data = bounds::make_instance(schedule, table, costs, bounds::Alike::No);
     const test::Optimum best = some_orders(data, small_limits(schedule, table, memory, limit), 60, random);
     if (best.orders == 0) continue;

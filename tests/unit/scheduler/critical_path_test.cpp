@@ -9,6 +9,7 @@
 #include "doctest/doctest.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "tests/unit/support/costs.h"
 #include "tests/unit/support/training.h"
 
 namespace stave {
@@ -23,10 +24,7 @@ struct Run {
 };
 
 Run run(const Schedule& schedule, const Table& table) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  Run result{std::move(*costs), {}, {}, 0};
+  Run result{test::costs_of(schedule), {}, {}, 0};
   result.program = lower(schedule, table, start_times(schedule, table, result.costs));
   result.times = simulate(result.program, result.costs);
   for (std::uint32_t i = 0; i < table.size(); ++i) result.makespan = std::max(result.makespan, result.times.end[i]);
@@ -94,8 +92,7 @@ TEST_CASE("random tables: sums are exact; what has slack may take it, and no mor
       test::set_costs(schedule, {.f = below(4), .i = below(3), .w = below(3), .message = below(9)});
       if (seed % 4 == 1) test::set_link_costs(schedule, 1, [&] { return below(9); });
       if (seed % 4 == 2) schedule.costs.message = test::sized_message_costs<Rational>(schedule, [&] { return below(9); });
-      Diagnostics sink;
-      priced.costs = *make_costs(schedule, sink);
+      priced.costs = test::costs_of(schedule);
       priced.times = simulate(priced.program, priced.costs);
       priced.makespan = 0;
       for (std::uint32_t i = 0; i < priced.program.table.size(); ++i)

@@ -5,21 +5,15 @@
 #include "doctest/doctest.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "tests/unit/support/costs.h"
 #include "tests/unit/support/training.h"
 
 namespace stave {
 
 namespace {
 
-Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return std::move(*costs);
-}
-
 MessageTime of(const Schedule& schedule, const Table& table) {
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const Program program = lower(schedule, table, start_times(schedule, table, costs));
   return message_time(program, simulate(program, costs));
 }
@@ -49,9 +43,9 @@ TEST_CASE("what is hidden is a share, also where a message is waited for at both
     // Slots are shared as if messages took nothing, so that one that takes long is waited for by who sends it, too.
     Schedule schedule = test::training(static_cast<std::uint32_t>(2 + seed % 3), 2, 4);
     const Table table = seed % 2 == 0 ? test::gpipe(schedule) : test::random_table(schedule, seed);
-    const Program program = lower(schedule, table, start_times(schedule, table, costs_of(schedule)));
+    const Program program = lower(schedule, table, start_times(schedule, table, test::costs_of(schedule)));
     test::set_costs(schedule, {1, 1, 1, 20});
-    const MessageTime time = message_time(program, simulate(program, costs_of(schedule)));
+    const MessageTime time = message_time(program, simulate(program, test::costs_of(schedule)));
     CHECK(time.exposed >= 0);
     CHECK(time.exposed <= time.under_way);
   }

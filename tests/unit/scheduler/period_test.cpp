@@ -12,22 +12,16 @@
 #include "scheduler/bounds/instance.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "tests/unit/support/costs.h"
 #include "tests/unit/support/training.h"
 
 namespace stave {
 
 namespace {
 
-Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return std::move(*costs);
-}
-
 /// End of each of `iterations`, every device beginning one as soon as it has ended the one before. All ops take time.
 std::vector<Ticks> repeat(const Schedule& schedule, const Table& table, int iterations) {
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const Starts once = start_times(schedule, table, costs);
   std::vector<std::uint32_t> order(table.size());
   std::iota(order.begin(), order.end(), 0);
@@ -50,7 +44,7 @@ std::vector<Ticks> repeat(const Schedule& schedule, const Table& table, int iter
 }
 
 Rational period_of(const Schedule& schedule, const Table& table) {
-  const std::optional<Rational> result = period(schedule, table, costs_of(schedule));
+  const std::optional<Rational> result = period(schedule, table, test::costs_of(schedule));
   REQUIRE(result);
   return *result;
 }
@@ -86,7 +80,7 @@ TEST_CASE("random tables: equal to the time of an iteration far on, at least the
     // Cycles of at most 3 devices: after a while everything repeats each 6 iterations.
     const std::vector<Ticks> ends = repeat(schedule, table, 127);
     CHECK(Rational(ends[126] - ends[120]) == *multiply(found, 6));
-    const Costs costs = costs_of(schedule);
+    const Costs costs = test::costs_of(schedule);
     const Program program = lower(schedule, table, start_times(schedule, table, costs));
     const Report report = analyse(schedule, program, simulate(program, costs));
     Ticks load = 0;

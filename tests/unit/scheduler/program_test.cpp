@@ -11,23 +11,17 @@
 #include "scheduler/pricer/straight_line.h"
 #include "scheduler/simulate.h"
 #include "scheduler/start_times.h"
+#include "tests/unit/support/costs.h"
 #include "tests/unit/support/training.h"
 
 namespace stave {
 
 namespace {
 
-Costs costs_of(const Schedule& schedule) {
-  Diagnostics sink;
-  const std::optional<Costs> costs = make_costs(schedule, sink);
-  REQUIRE(costs);
-  return *costs;
-}
-
 Ticks makespan(const Timeline& times) { return *std::max_element(times.end.begin(), times.end.end()); }
 
 Ticks price(const Schedule& schedule, const Table& table) {
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   return makespan(simulate(lower(schedule, table, start_times(schedule, table, costs)), costs));
 }
 
@@ -109,7 +103,7 @@ TEST_CASE("P=4, M=8, unit costs: makespans and stashes") {
   const Table one_f_one_b = test::one_f_one_b(schedule);
   CHECK(price(schedule, gpipe) == 33);
   CHECK(price(schedule, one_f_one_b) == 33);
-  const Costs costs = costs_of(schedule);
+  const Costs costs = test::costs_of(schedule);
   const Program program = lower(schedule, one_f_one_b, start_times(schedule, one_f_one_b, costs));
   for (std::uint32_t d = 0; d < 4; ++d) CHECK(program.slots[DeviceId(d)].stash == 4 - d);
   // Every microbatch crosses three borders, forwards and backwards.
@@ -155,7 +149,7 @@ TEST_CASE("random tables: the program finishes unbuffered, keeps its promises, a
     const Table table = test::random_table(schedule, seed);
     Diagnostics sink;
     REQUIRE(verify(schedule, table, sink));
-    const Costs costs = costs_of(schedule);
+    const Costs costs = test::costs_of(schedule);
     const Starts starts = start_times(schedule, table, costs);
     const Program program = lower(schedule, table, starts);
     check_program(program);
@@ -167,7 +161,7 @@ TEST_CASE("random tables: the program finishes unbuffered, keeps its promises, a
 
     // Other costs over the same program: slots may delay, but never collide, and it still finishes.
     test::set_costs(schedule, {.f = 1 + below(9), .i = 1 + below(9), .w = 1 + below(9), .message = below(9)});
-    const Costs others = costs_of(schedule);
+    const Costs others = test::costs_of(schedule);
     const Timeline other_times = simulate(program, others);
     check_slots(schedule, program, other_times);
     CHECK(makespan(other_times) >=
@@ -178,7 +172,7 @@ TEST_CASE("random tables: the program finishes unbuffered, keeps its promises, a
 TEST_CASE("the unit of time changes nothing in a program: starts are sorted in one pass or in several") {
   const Schedule schedule = test::training(4, 2, 7, {.f = 3, .i = 2, .w = 1, .message = 2});
   const Table table = test::random_table(schedule, 11);
-  const Starts starts = start_times(schedule, table, costs_of(schedule));
+  const Starts starts = start_times(schedule, table, test::costs_of(schedule));
   const Program program = lower(schedule, table, starts);
   for (const int shift : {8, 20, 28, 40}) {
     CAPTURE(shift);
@@ -200,7 +194,7 @@ TEST_CASE("a straight line whose numbers pass 16 bits has the same price") {
   constexpr std::uint32_t kMicrobatches = 35'000;
   const Schedule schedule = test::training(2, 1, kMicrobatches);
   const Table table = test::one_f_one_b(schedule);
-  Costs costs = costs_of(schedule);
+  Costs costs = test::costs_of(schedule);
   // A cost of its own for every forward: more classes than narrow steps can name.
   KindTicks& forward = costs.kinds[schedule.ops.find("F")];
   forward.values.clear();
