@@ -263,11 +263,7 @@ void CudaTransformerStage::add_losses(std::vector<double>& sums) const {
 }
 
 std::vector<ParameterView> CudaTransformerStage::parameters() const {
-  std::vector<ParameterView> result;
-  for (const StageLayout::Named& named : layout_.tensors)
-    result.push_back({named.name, Element::Float32, values_[0].floats() + named.tensor.offset,
-                      gradients_.floats() + named.tensor.offset, named.tensor.count()});
-  return result;
+  return views(values_[0].floats(), gradients_.floats());
 }
 
 std::vector<std::span<std::byte>> CudaTransformerStage::state() {

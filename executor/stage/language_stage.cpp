@@ -37,4 +37,12 @@ void LanguageStage::move_earlier(std::ptrdiff_t blocks) {
     each.stash += blocks * static_cast<std::ptrdiff_t>(block_stash_floats(each.shape));
 }
 
+std::vector<ParameterView> LanguageStage::views(const float* values, const float* gradients) const {
+  std::vector<ParameterView> result;
+  for (const StageLayout::Named& named : layout_.tensors)
+    result.push_back({named.name, Element::Float32, values + named.tensor.offset, gradients + named.tensor.offset,
+                      named.tensor.count()});
+  return result;
+}
+
 }  // namespace stave

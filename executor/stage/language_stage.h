@@ -32,6 +32,9 @@ class LanguageStage : public Stage {
   void note_used() { used_ = true; }
   void start_over();
 
+  /// The parameters and their gradients, where they lie in arenas of the layout, the device's or the host's.
+  std::vector<ParameterView> views(const float* values, const float* gradients) const;
+
   const TokenSpan& span(const Part& part) const { return spans_->at(part.microbatch, part.slice); }
   BlockShape shape(const Part& part) const { return layout_.shape(span(part)); }
   const FrozenGroups& frozen(const Part& part) const { return frozen_[part.microbatch]; }
