@@ -102,6 +102,18 @@ CLI::Validator between(double least, double most) {
       "");
 }
 
+CLI::Validator whole_between(std::uint64_t least, std::uint64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && rest == end && value >= least && value <= most) return std::string();
+        return fmt::format("takes a whole number from {} to {}, and not `{}`", least, most, text);
+      },
+      "");
+}
+
 Result<NamedText> named_text(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos || !is_name(std::string_view(word).substr(0, equals)))

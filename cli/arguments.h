@@ -61,6 +61,9 @@ Result<std::vector<ScheduleArgument>> schedule_arguments(const ScheduleOptions& 
 /// number.
 CLI::Validator between(double least, double most);
 
+/// The same of an option that takes a whole number, in digits. CLI11's own takes one that is too large for the largest.
+CLI::Validator whole_between(std::uint64_t least, std::uint64_t most);
+
 /// The exact value of `2`, `0.25` or `1/3`. None of anything else, or if it does not fit.
 std::optional<Rational> exact_number(std::string_view text);
 

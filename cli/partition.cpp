@@ -178,10 +178,10 @@ CLI::App* add_partition(CLI::App& app, Exit& exit) {
   command->get_option("SCHEDULE")->required(false);
   command->add_option("--stages", arguments->stages, "how many stages, where no schedule is named: then it is 1F1B with\n"
                       "four microbatches a stage")
-      ->check(between(1, 4096))
+      ->check(whole_between(1, 4096))
       ->type_name("N");
   command->add_option("--tries", arguments->tries, "most splits that are priced")
-      ->check(between(1, 1000000))
+      ->check(whole_between(1, 1000000))
       ->type_name("N");
   command->add_flag("--json", arguments->json, "one JSON object; times in microseconds");
   command->footer("Example:\n  stave partition zb_h1 P=8 M=32 --model llama3_8b --cluster h100_node");

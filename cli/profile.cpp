@@ -99,7 +99,7 @@ CLI::App* add_profile(CLI::App& app, Exit& exit) {
       ->type_name("FILE")
       ->capture_default_str();
   command->add_option("--repeats", arguments->repeats, "steps that are run to measure, and times that every op is measured by itself")
-      ->check(between(1, kMostRepeats))
+      ->check(whole_between(1, kMostRepeats))
       ->type_name("N")
       ->capture_default_str();
   add_model_arguments(*command, arguments->run);

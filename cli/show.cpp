@@ -70,7 +70,7 @@ CLI::App* add_show(CLI::App& app, Exit& exit) {
   arguments->schedule.add_to(*command);
   arguments->schedule.contention.add_to(*command);
   command->add_option("--width", arguments->width, "columns to fill; by default those of the terminal")
-      ->check(between(40, 10000))
+      ->check(whole_between(40, 10000))
       ->type_name("N");
   command->add_option("--from", arguments->from, "where the picture begins, in the unit of the costs")
       ->check(between(0, 1e18))

@@ -52,7 +52,7 @@ double mean_of(const std::vector<double>& values) {
 
 void TrialOptions::add_to(CLI::App& command) {
   command.add_option("--trials", trials, fmt::format("price it so often with lengths drawn by chance; 1 to {}", kMostTrials))
-      ->check(between(1, kMostTrials))
+      ->check(whole_between(1, kMostTrials))
       ->type_name("N");
   command.add_option("--jitter", jitter, "of trials: the standard deviation of each op's and message's length,\nas a share of it; 0 to 1")
       ->check(between(0, 1))
@@ -60,7 +60,7 @@ void TrialOptions::add_to(CLI::App& command) {
   command.add_option("--straggler", stragglers, "of trials: a device whose computing takes so many times longer; may be\ngiven more than once")
       ->type_name("DEVICE=FACTOR")
       ->allow_extra_args(false);
-  command.add_option("--seed", seed, "of trials")->check(between(0, 18446744073709551615.0))->type_name("N")->capture_default_str();
+  command.add_option("--seed", seed, "of trials")->check(whole_between(0, UINT64_MAX))->type_name("N")->capture_default_str();
 }
 
 Result<std::vector<double>> try_by_chance(const One& one, const TrialOptions& options) {

@@ -14,7 +14,7 @@ std::string range(const Bounds& bounds) { return fmt::format("{} to {}", bounds.
 
 void whole(CLI::App& command, const std::string& name, std::uint32_t& value, const Bounds& bounds, const std::string& what) {
   command.add_option(name, value, fmt::format("{}; {}", what, range(bounds)))
-      ->check(between(bounds.least, bounds.most))
+      ->check(whole_between(bounds.least, bounds.most))
       ->type_name("N")
       ->capture_default_str();
 }
@@ -50,28 +50,28 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->type_name("X")
       ->capture_default_str();
   command.add_option("--warmup", model.warmup, "steps in which the learning rate rises; 0: a tenth of --decay")
-      ->check(between(0, kStepsBounds.most))
+      ->check(whole_between(0, kStepsBounds.most))
       ->type_name("N");
   command.add_option("--decay", model.decay, "the step at which the learning rate has fallen to a tenth, where\nit stays; 0: the last")
-      ->check(between(0, kStepsBounds.most))
+      ->check(whole_between(0, kStepsBounds.most))
       ->type_name("N");
   command.add_flag("--tied", model.tied, "the last stage makes its logits with the embedding of the first:\none matrix, whose gradients the two add");
   command.add_option("--clip", arguments.clip, "most norm of all gradients together; they are scaled down to it")
       ->check(between(1e-12, 1e12))
       ->type_name("X");
   command.add_option("--replicas", arguments.replicas, "copies of the whole schedule side by side, each with microbatches\nof its own; their gradients are summed")
-      ->check(between(1, kMaxReplicas))
+      ->check(whole_between(1, kMaxReplicas))
       ->type_name("N");
   command.add_option("--checkpoint", arguments.checkpoint, "a folder for checkpoints; the last two are kept. An interrupt\nends the run after the step under way, with one")->type_name("FOLDER");
   command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps from one checkpoint to the next; without it one is\nwritten at the end")
-      ->check(between(1, kStepsBounds.most))
+      ->check(whole_between(1, kStepsBounds.most))
       ->type_name("N");
   command.add_flag("--resume", arguments.resume, "go on from the last checkpoint of the folder, bit for bit");
   command.add_option("--log", arguments.log, "a new file, or when resuming one to go on with: a JSON object a\nline for every step")->type_name("FILE");
   command.add_option("--timeline", arguments.timeline, "a file to write: start and end of every op and message of the\nmeasured step, as JSON, for `stave diff` and `stave profile`")
       ->type_name("FILE");
   command.add_option("--seed", model.seed, "of the parameters and of the choice of data")
-      ->check(between(0, 18446744073709551615.0))
+      ->check(whole_between(0, UINT64_MAX))
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--clock", arguments.clock, "wall, virtual, or auto: wall with two cores a device")
@@ -81,7 +81,7 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
   std::vector<std::string> transports;
   for (const TransportInfo& info : kTransports) transports.emplace_back(info.name);
   command.add_option("--ranks", arguments.ranks, "start so many ranks on this host, processes with a device each")
-      ->check(between(1, kMostRanks))
+      ->check(whole_between(1, kMostRanks))
       ->type_name("N");
   command.add_option("--transport", arguments.transport,
                      "inproc: all devices in this process; gloo or mpi: this\nprocess is a rank, of those that --ranks, mpirun, srun or\n"
@@ -107,14 +107,14 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments) {
       ->type_name("X")
       ->capture_default_str();
   command.add_option("--message-kib", arguments.message_kib, "of sleeps: what a message carries, in KiB")
-      ->check(between(0, 1 << 20))
+      ->check(whole_between(0, 1 << 20))
       ->type_name("N");
   command.add_option("--memory", arguments.memory_gib, "most memory for parameters and buffers, in GiB")
       ->check(between(0.001, 4096))
       ->type_name("X")
       ->capture_default_str();
   command.add_option("--every", arguments.every, "print every Nth step; 0 for about fifteen lines")
-      ->check(between(0, 4294967295))
+      ->check(whole_between(0, 4294967295))
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--unchecked", arguments.unchecked,

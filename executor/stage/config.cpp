@@ -28,6 +28,9 @@ Result<void> validate(const ModelConfig& config) {
   if (!(config.learning_rate > 0 && config.learning_rate <= kMostLearningRate))
     return Failure{"the learning rate is " + std::to_string(config.learning_rate) +
                    ", but must be above 0 and at most " + std::to_string(static_cast<int>(kMostLearningRate))};
+  if (config.decay > 0 && config.warmup >= config.decay)
+    return Failure{"the learning rate rises until step " + std::to_string(config.warmup) +
+                   " (warmup), but has fallen by step " + std::to_string(config.decay) + " (decay)"};
   return {};
 }
 

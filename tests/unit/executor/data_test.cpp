@@ -98,6 +98,10 @@ TEST_CASE("settings outside their bounds are named with their value") {
   config = {};
   config.learning_rate = std::nan("");
   CHECK(message(config) == "the learning rate is nan, but must be above 0 and at most 10");
+  config = {};
+  config.warmup = 10;
+  config.decay = 10;
+  CHECK(message(config) == "the learning rate rises until step 10 (warmup), but has fallen by step 10 (decay)");
 }
 
 TEST_CASE("a run of more steps that decays at the same one learns at the same rates") {
