@@ -102,8 +102,9 @@ class Attribution {
     find_last(device, position, data, slot);
     const Ticks data_end = data.valid() ? times_.end[data.value] : from;
     const Ticks slot_end = slot.valid() ? let_go(program_, lanes_, times_, slot, NodeId(position)) : from;
-    // What it waits for has come, and the device is still changing; or so it was measured.
-    back_to(std::max(data_end, slot_end), has_setup(position) ? IdleCause::Setup : IdleCause::Message);
+    // What it waits for has come, and the device is still changing; or sends, or so it was measured.
+    back_to(std::max({data_end, slot_end, until - setup(position)}), IdleCause::Setup);
+    back_to(std::max(data_end, slot_end), IdleCause::Message);
     back_to(held_back_.since(from, position), IdleCause::Memory);
     if (slot_end > data_end) back_to(data_end, IdleCause::Memory);
     if (!data.valid()) return;
@@ -125,12 +126,13 @@ class Attribution {
     back_to(from, draining ? IdleCause::Draining : is_forward(maker) ? IdleCause::Forward : IdleCause::Gradient);
   }
 
-  bool has_setup(std::uint32_t position) const {
+  /// Ticks, the last one perhaps in part.
+  Ticks setup(std::uint32_t position) const {
     const std::uint32_t before = lanes_.previous(position);
-    if (setups_.empty() || before == Lanes::kNone) return false;
-    const OpSet& ops = program_.table.ops;
+    if (setups_.empty() || before == Lanes::kNone) return 0;
     const std::vector<OpId>& entries = program_.table.entries;
-    return setups_.find(ops.kind_of(entries[before]), ops.kind_of(entries[position])) != nullptr;
+    const Rational cost = setups_.of(program_.table.ops, entries[before], entries[position]);
+    return static_cast<Ticks>((Int128(cost.numerator()) * times_.ticks_per_unit + cost.denominator() - 1) / cost.denominator());
   }
 
   const SetupCosts<Rational>& setups_;
