@@ -104,9 +104,12 @@ class Training {
       options.plan_hash = rank_->plan_hash();
     }
     const bool is_first = rank_ == nullptr || rank_->ranks().rank() == 0;
-    if (!arguments_.checkpoint.empty() && is_first)
-      if (const Result<void> ready = prepare_checkpoints(arguments_.checkpoint, arguments_.resume); !ready)
-        return fail_all(ready.failure().message);
+    std::optional<CheckpointFolder> checkpoints;
+    if (!arguments_.checkpoint.empty() && is_first) {
+      Result<CheckpointFolder> ready = prepare_checkpoints(arguments_.checkpoint, arguments_.resume);
+      if (!ready) return fail_all(ready.failure().message);
+      checkpoints.emplace(std::move(*ready));
+    }
     // Up to here the first signal ends the program.
     catch_interrupt();
     options.interrupt = interrupt_signal;

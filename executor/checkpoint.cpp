@@ -1,6 +1,7 @@
 #include "executor/checkpoint.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -183,7 +184,11 @@ std::uint64_t last_checkpoint(const std::string& folder) {
   return all.empty() ? 0 : all.back();
 }
 
-Result<void> prepare_checkpoints(const std::string& folder, bool resumes) {
+CheckpointFolder::~CheckpointFolder() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<CheckpointFolder> prepare_checkpoints(const std::string& folder, bool resumes) {
   if (const std::uint64_t last = last_checkpoint(folder); last != 0 && !resumes)
     return Failure{"there are checkpoints in " + folder + ", up to step " + std::to_string(last) +
                    "; go on from them with --resume, or name another folder"};
@@ -192,9 +197,14 @@ Result<void> prepare_checkpoints(const std::string& folder, bool resumes) {
   fs::create_directories(folder, error);
   if (error) return failed(folder, error.message());
   const fs::path trial = fs::path(folder) / (".trial-" + std::to_string(::getpid()));
-  if (Result<void> written = write_file(trial, {}); !written) return written;
+  if (Result<void> written = write_file(trial, {}); !written) return written.failure();
   fs::remove(trial, error);
-  return {};
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  CheckpointFolder result(fd);
+  // Not every file system of a network has locks; there two runs are not told apart.
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Failure{"another run keeps its checkpoints in " + folder + " at this moment"};
+  return result;
 }
 
 Result<void> write_checkpoint(const std::string& folder, std::uint64_t steps, const std::string& what,

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/result.h"
 #include "executor/partition.h"
@@ -16,9 +17,21 @@ namespace stave {
 
 struct Ranks;
 
+/// The folder's checkpoints are this run's for as long as it lives; when the process ends, however it does, they are free.
+class CheckpointFolder {
+ public:
+  explicit CheckpointFolder(int fd) : fd_(fd) {}
+  CheckpointFolder(CheckpointFolder&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  CheckpointFolder& operator=(CheckpointFolder&&) = delete;
+  ~CheckpointFolder();
+
+ private:
+  int fd_ = -1;
+};
+
 /// Makes the folder, if it is not there, and tries whether it can be written to. A run that begins anew must find no
-/// checkpoint there. Errors: those.
-Result<void> prepare_checkpoints(const std::string& folder, bool resumes);
+/// checkpoint there, one that goes on must find some, and neither another run that keeps its own there. Errors: those.
+Result<CheckpointFolder> prepare_checkpoints(const std::string& folder, bool resumes);
 
 /// How many steps the last checkpoint of a folder has done; 0 if there is none.
 std::uint64_t last_checkpoint(const std::string& folder);

@@ -177,6 +177,20 @@ TEST_CASE("a checkpoint that is cut short, changed, missing or of another run is
   CHECK(failure() == "there is no checkpoint in " + folder.path.string());
 }
 
+TEST_CASE("a folder of checkpoints is one run's until it ends") {
+  const Folder folder;
+  const std::string path = folder.path.string();
+  CHECK(prepare_checkpoints(path, true).failure().message == "there is no checkpoint in " + path);
+  CHECK(!fs::exists(folder.path));
+  {
+    const Result<CheckpointFolder> first = prepare_checkpoints(path, false);
+    REQUIRE(first);
+    CHECK(prepare_checkpoints(path, false).failure().message == "another run keeps its checkpoints in " + path + " at this moment");
+  }
+  CHECK(prepare_checkpoints(path, false));
+  CHECK(fs::is_empty(folder.path));
+}
+
 TEST_CASE("a checkpoint that cannot be written ends the run, and what stands there stays") {
   const Folder folder;
   const Program p = test::make(test::one_f_one_b(2, 2), 2, 2);
