@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <memory>
-#include <semaphore>
 #include <span>
 #include <vector>
 
 #include "core/timeline.h"
+#include "executor/cores.h"
 #include "executor/device.h"
 #include "executor/plan.h"
 #include "executor/reduction.h"
@@ -84,7 +84,7 @@ class Execution {
   Ticks origin_ = 0;
   // On the virtual clock no more ops compute at once than there are cores, so that they do not push one another out of
   // caches: an op's CPU time is then nearly what it would be alone.
-  std::counting_semaphore<> cores_;
+  Cores cores_;
 };
 
 }  // namespace stave
