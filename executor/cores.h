@@ -6,7 +6,8 @@
 
 namespace stave {
 
-/// A counting semaphore; not the library's, for that of GCC 12 may leave a thread asleep for ever while it is above zero.
+/// A counting semaphore; not the library's, for that of GCC 12 may leave a thread asleep for ever while it is above
+/// zero.
 class Cores {
  public:
   explicit Cores(unsigned count) : free_(count) {}
