@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Profile, predict, run: what a schedule of a profiled model is predicted to take, against a run: with four devices on the
-# virtual clock, with two on the wall clock too. A shared machine is faster one minute than the next, so both are done in turn,
-# ROUNDS times. The least of them are compared, since neighbours only ever add, and the medians.
+# virtual clock, with two on the wall clock too. A shared machine is faster one second than the next, so both are done in turn,
+# a few steps each, ROUNDS times. The least of them are compared, since neighbours only ever add, and the medians.
 #
 #   bench/profile.sh STAVE [ROUNDS]
 set -eu
 stave=$(readlink -f -- "$1")
-rounds=${2:-9}
+rounds=${2:-30}
 cd -- "$(dirname -- "$(readlink -f -- "$0")")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -15,10 +15,10 @@ for devices in 4 2; do
   [ "$devices" = 4 ] || clocks="virtual wall"
   for schedule in one_f_one_b interleaved zb_h1 zb_v; do
     for round in $(seq "$rounds"); do
-      "$stave" profile "$schedule" "P=$devices" M=8 --repeats 30 -o "$work/costs.toml"
+      "$stave" profile "$schedule" "P=$devices" M=8 --repeats 6 -o "$work/costs.toml"
       "$stave" simulate "$schedule" "P=$devices" M=8 --costs "$work/costs.toml" --json > "$work/predicted"
       for clock in $clocks; do
-        "$stave" run "$schedule" "P=$devices" M=8 --costs "$work/costs.toml" --clock "$clock" --steps 31 --json > "$work/measured"
+        "$stave" run "$schedule" "P=$devices" M=8 --costs "$work/costs.toml" --clock "$clock" --steps 7 --json > "$work/measured"
         mv -- "$work/measured" "$work/$schedule.$devices.$clock.$round.measured"
         cp -- "$work/predicted" "$work/$schedule.$devices.$clock.$round.predicted"
       done
