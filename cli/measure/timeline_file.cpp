@@ -1,6 +1,7 @@
 #include "cli/measure/timeline_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +13,7 @@
 
 #include "core/op_set.h"
 #include "core/program_file.h"
+#include "scheduler/costs.h"
 
 namespace stave {
 namespace {
@@ -234,6 +236,8 @@ Result<RecordedTimeline> read_timeline(std::string_view text) {
   if (origin != "simulated" && origin != "measured") root.refuse("origin", "is neither \"simulated\" nor \"measured\"");
   result.origin = origin == "measured" ? TimelineOrigin::Measured : TimelineOrigin::Simulated;
   result.unit = root.text("unit");
+  if (!result.unit.empty() && ns_of_unit(result.unit) == 0)
+    root.refuse("unit", fmt::format("is none of {}, and not empty for slots", fmt::join(kTimeUnits, ", ")));
   result.ticks_per_unit = root.whole("ticks_per_unit", 1, kMostTicks);
   const std::string hash = root.text("program");
   const auto [end, error] = std::from_chars(hash.data(), hash.data() + hash.size(), result.program, 16);

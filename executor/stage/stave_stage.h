@@ -4,8 +4,9 @@
 // The rules: the host owns all memory, and hands it over with every call; what must live on lies in it, so that checkpoints
 // and replicas work. A call enqueues its work on the stream given, and neither waits for it nor allocates; on the CPU the
 // stream is null and the work is done on return. Of a library that computes on GPUs all memory is that of a GPU, which is the
-// current one of the thread, and the stream a cudaStream_t; what create() does is done on return. The same calls must give the same bits. 0 is success; of any other return
-// value `message` may say more, and the run ends with both. Buffers begin on 64 bytes.
+// current one of the thread, and the stream a cudaStream_t; what create() does is done on return. The same calls must give
+// the same bits. 0 is success; of any other value `message` may say more, and the run ends with both. Buffers begin on 64
+// bytes.
 // Calls of one stage come from one thread at a time, those of different stages from several at once.
 #ifndef STAVE_STAGE_H
 #define STAVE_STAGE_H
