@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "kept.h"
 #include "stand_in.h"
 #include "executor/cpu/matmul.h"
 
@@ -254,7 +255,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   if (cudaStreamIsCapturing(stream, &capturing) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   call->kept = capturing != cudaStreamCaptureStatusNone;
   if (cudaLaunchHostFunc(stream, compute, call.get()) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
-  call.release();
+  if (capturing != cudaStreamCaptureStatusNone)
+    stave::fake::keep(std::move(call));
+  else
+    call.release();
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -26,6 +26,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include "kept.h"
 #include "nccl_memory.h"
 #include "nccl_world.h"
 #include "stand_in.h"
@@ -226,7 +227,7 @@ void run(Batch& batch) {
 void run_batch(void* data) {
   auto* batch = static_cast<Batch*>(data);
   run(*batch);
-  // One in a graph is run again; it is kept for as long as the process lives.
+  // One in a graph is run again.
   if (!batch->replayed) delete batch;
 }
 
@@ -238,7 +239,11 @@ ncclResult_t launch(const std::shared_ptr<Communicator>& mine, cudaStream_t stre
   if (changes && replayed) return wrong("a communicator captured on several streams is not stood in for");
   if (changes && cudaStreamWaitEvent(stream, mine->order, 0) != cudaSuccess) return ncclUnhandledCudaError;
   auto batch = std::make_unique<Batch>(Batch{mine, std::move(transfers), replayed});
-  if (cudaLaunchHostFunc(stream, run_batch, batch.release()) != cudaSuccess) return ncclUnhandledCudaError;
+  if (cudaLaunchHostFunc(stream, run_batch, batch.get()) != cudaSuccess) return ncclUnhandledCudaError;
+  if (replayed)
+    stave::fake::keep(std::move(batch));
+  else
+    batch.release();
   mine->last = stream;
   if (!replayed && cudaEventRecord(mine->order, stream) != cudaSuccess) return ncclUnhandledCudaError;
   return ncclSuccess;
